@@ -1,0 +1,34 @@
+"""Tables of any make, as pandas frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from dcshap.exceptions import InputError
+
+
+def as_frame(table: Any) -> pd.DataFrame:
+    """A pandas DataFrame of whatever table was given; an array's columns are called `x0`, `x1`, …"""
+    if isinstance(table, pd.DataFrame):
+        return table
+    if is_array(table):
+        values = np.asarray(table)
+        if values.ndim != 2:
+            raise InputError(f"A table must have two dimensions. Got shape {values.shape}.")
+        return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+    try:
+        frame: pd.DataFrame = nw.from_native(table, eager_only=True).to_pandas()
+        return frame
+    except TypeError as error:
+        raise InputError(
+            f"A table must be a pandas or polars DataFrame or an array. Got {type(table).__name__}."
+        ) from error
+
+
+def is_array(table: Any) -> bool:
+    """Whether a table comes without column names."""
+    return isinstance(table, np.ndarray | list | tuple)

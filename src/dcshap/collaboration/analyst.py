@@ -1,0 +1,203 @@
+"""The analyst: integrates representations and trains the model. It sees no raw data and never the anchor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.alignment import Alignment, AlignmentKind, align
+from dcshap.collaboration.consent import require_consent
+from dcshap.collaboration.labels import require_trainable
+from dcshap.collaboration.messages import (
+    Integration,
+    JoinReport,
+    RecordLabels,
+    RecordRepresentation,
+    Representation,
+    SharedModel,
+)
+from dcshap.collaboration.records import Pseudonyms
+from dcshap.collaboration.storage import State, read_folder, write_folder
+from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+
+__all__ = ["Analyst"]
+
+
+class Analyst:
+    """Integrates and trains.
+
+    Parameters
+    ----------
+    model : scikit-learn compatible estimator
+        Cloned before it is fitted.
+    alignment : {"affine", "svd", "orthogonal"}
+        How horizontal parties' representations are brought to a common space.
+    """
+
+    kind: ClassVar[str] = "analyst"
+
+    def __init__(self, model: Any, *, alignment: AlignmentKind = "affine") -> None:
+        if not hasattr(model, "fit") or not hasattr(model, "predict"):
+            raise InputError(f"The model must have `fit` and `predict`. {type(model).__name__} has not.")
+        self.model = model
+        self.alignment = alignment
+        self.alignments_: dict[str, Alignment] = {}
+        self.widths_: dict[str, int] = {}
+        self.refusing_: list[str] = []
+        self._fitted: Any = None
+
+    @property
+    def model_(self) -> Any:
+        """The fitted model."""
+        if self._fitted is None:
+            raise NotFittedError("The analyst has not trained a model yet.")
+        return self._fitted
+
+    # --- horizontal ---------------------------------------------------------------------------------------
+
+    def integrate(self, representations: Sequence[Representation]) -> dict[str, Integration]:
+        """Align all parties' representations, train the model, and give each party its alignment and the model."""
+        _require_parties([r.party for r in representations])
+        for representation in representations:
+            _check_representation(representation, n_anchor=len(representations[0].anchor))
+        refusing = [r.party for r in representations if not r.instance_models]
+        require_consent(self.model, refusing)
+        labels = require_trainable([r.labels for r in representations], classifier=is_classifier(self.model))
+        found = align([r.anchor for r in representations], kind=self.alignment)
+        points = np.empty((len(labels), found[0].weights.shape[1]))
+        start = 0
+        for representation, alignment in zip(representations, found, strict=True):
+            stop = start + len(representation.rows)
+            points[start:stop] = alignment.transform(representation.rows)
+            start = stop
+        self._fit(points, labels)
+        require_consent(self.model_, refusing, points)
+        self.alignments_ = {r.party: a for r, a in zip(representations, found, strict=True)}
+        return {party: Integration(party, alignment, self.model_) for party, alignment in self.alignments_.items()}
+
+    # --- vertical -----------------------------------------------------------------------------------------
+
+    def join(self, representations: Sequence[RecordRepresentation], labels: RecordLabels) -> JoinReport:
+        """Join the parties' representations record by record and train the model on them side by side."""
+        _require_parties([r.party for r in representations])
+        parts = [_by_pseudonym(r.party, r.pseudonyms) for r in representations]
+        labelled = _by_pseudonym(labels.party, labels.pseudonyms)
+        common = sorted(set(labelled).intersection(*parts))
+        if not common:
+            raise InputError("The parties must have records in common. None is held by all of them and labelled.")
+        points = np.concatenate(
+            [r.rows[[part[p] for p in common]] for r, part in zip(representations, parts, strict=True)], axis=1
+        )
+        y = require_trainable([labels.labels[[labelled[p] for p in common]]], classifier=is_classifier(self.model))
+        self.widths_ = {r.party: r.rows.shape[1] for r in representations}
+        self.refusing_ = [r.party for r in representations if not r.instance_models]
+        self._fit(points, y)
+        return JoinReport(len(common), {r.party: len(r.rows) - len(common) for r in representations})
+
+    def share_model(self) -> SharedModel:
+        """The model for the parties to explain with, where all of them agree to what it contains."""
+        require_consent(self.model_, self.refusing_)
+        return SharedModel(self.model_, dict(self.widths_))
+
+    def predict_records(self, representations: Sequence[RecordRepresentation], *, probabilities: bool) -> Array:
+        """Predict the records that all parties represent, in the order of the first party's."""
+        points = self.joined(representations)
+        predict = self.model_.predict_proba if probabilities else self.model_.predict
+        return np.asarray(predict(points))
+
+    def joined(self, representations: Sequence[RecordRepresentation]) -> FloatArray:
+        """The parties' representations of the same records side by side (n, d), in the order of the first's."""
+        given = {r.party: r for r in representations}
+        if set(given) != set(self.widths_):
+            raise ProtocolError(
+                f"A prediction needs a representation from each of {sorted(self.widths_)}. Got {sorted(given)}."
+            )
+        order = _by_pseudonym(representations[0].party, representations[0].pseudonyms)
+        columns = []
+        for party, width in self.widths_.items():
+            representation = given[party]
+            rows = _by_pseudonym(party, representation.pseudonyms)
+            if representation.rows.shape[1] != width or set(rows) != set(order):
+                raise ProtocolError(
+                    f"Party {party!r} must represent the same {len(order)} records in {width} dimensions. Got "
+                    f"{len(rows)} records, {len(set(rows) & set(order))} of them the same, in "
+                    f"{representation.rows.shape[1]} dimensions."
+                )
+            columns.append(representation.rows[[rows[p] for p in order]])
+        return np.concatenate(columns, axis=1)
+
+    # --- on disk ------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path) -> None:
+        """Write the trained model and the alignments to a folder."""
+        content = {
+            "alignment": self.alignment,
+            "resolutions": {name: a.resolution for name, a in self.alignments_.items()},
+            "widths": self.widths_,
+            "refusing": self.refusing_,
+        }
+        arrays: dict[str, Array] = {}
+        for position, alignment in enumerate(self.alignments_.values()):
+            arrays[f"weights_{position}"], arrays[f"intercept_{position}"] = alignment.weights, alignment.intercept
+        write_folder(folder, State(self.kind, content, arrays, {"model": self.model_}))
+
+    @classmethod
+    def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
+        """Read an analyst from its folder."""
+        state = read_folder(folder, kind=cls.kind, trusted=trusted)
+        analyst = cls(state.models["model"], alignment=state.content["alignment"])
+        analyst._fitted = state.models["model"]
+        analyst.widths_, analyst.refusing_ = state.content["widths"], state.content["refusing"]
+        analyst.alignments_ = {
+            name: Alignment(state.arrays[f"weights_{i}"], state.arrays[f"intercept_{i}"], resolution)
+            for i, (name, resolution) in enumerate(state.content["resolutions"].items())
+        }
+        return analyst
+
+    # --- both ---------------------------------------------------------------------------------------------
+
+    def _fit(self, points: FloatArray, labels: Array) -> None:
+        fitted = clone(self.model)
+        try:
+            fitted.fit(points, labels)
+        except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
+            raise ModelError(
+                f"{type(self.model).__name__} could not be trained on {points.shape[0]} points of {points.shape[1]} "
+                f"dimensions."
+            ) from error
+        self._fitted = fitted
+
+
+def _require_parties(names: Sequence[str]) -> None:
+    if len(names) < 2:
+        raise InputError(f"A collaboration needs at least two parties. Got {len(names)}.")
+    if len(set(names)) < len(names):
+        raise ProtocolError(f"Each party must send one representation. Got these: {sorted(names)}.")
+
+
+def _check_representation(message: Representation, *, n_anchor: int) -> None:
+    anchor, rows = message.anchor, message.rows
+    if anchor.ndim != 2 or rows.ndim != 2 or anchor.shape[1] != rows.shape[1] or len(rows) != len(message.labels):
+        raise ProtocolError(
+            f"Party {message.party!r} must send rows (n, m), anchor (n_anchor, m) and labels (n,). Got {rows.shape}, "
+            f"{anchor.shape} and {message.labels.shape}."
+        )
+    if len(anchor) != n_anchor:
+        raise ProtocolError(
+            f"All parties must represent the same anchor. Party {message.party!r} sent {len(anchor)} rows, the first "
+            f"{n_anchor}."
+        )
+    if not (np.isfinite(anchor).all() and np.isfinite(rows).all()):
+        raise ProtocolError(f"Party {message.party!r} must send finite numbers. Some are not.")
+
+
+def _by_pseudonym(party: str, pseudonyms: Pseudonyms) -> Mapping[bytes, int]:
+    rows = {pseudonym.tobytes(): row for row, pseudonym in enumerate(pseudonyms)}
+    if len(rows) < len(pseudonyms):
+        raise ProtocolError(f"Party {party!r} must send each record once. {len(pseudonyms) - len(rows)} stand twice.")
+    return rows

@@ -1,0 +1,90 @@
+"""The anchor: synthetic rows that all parties share and the analyst never sees.
+
+What each party makes of them, `F_i(anchor)`, is how the analyst finds the maps between the parties' representations.
+Each column is drawn from a stream of its own, so that the same seed gives the same column in any order of columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dcshap._typing import FloatArray
+from dcshap.collaboration.randomness import stream
+from dcshap.columns import Category
+from dcshap.encoding import Encoder
+from dcshap.exceptions import InputError
+from dcshap.schema import Schema
+
+__all__ = ["Anchor", "AnchorKind"]
+
+AnchorKind = Literal["gaussian", "uniform"]
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Anchor rows, and the encoder that goes with them.
+
+    Attributes
+    ----------
+    encoder : Encoder
+        Scaled by the anchor's mean and spread.
+    rows : array of shape (n_anchor, p)
+        Encoded.
+    codes : array of shape (n_anchor, M)
+        The same rows as codes; real-valued, neither clipped nor rounded, for a Gaussian anchor.
+    """
+
+    encoder: Encoder
+    rows: FloatArray
+    codes: FloatArray
+
+    @classmethod
+    def draw(cls, schema: Schema, *, kind: AnchorKind, n_rows: int, seed: int, scaled: bool = True) -> Anchor:
+        """Draw an anchor from a seed that the parties share.
+
+        `"gaussian"` is isotropic in scaled coordinates, around the schema's typical values. `"uniform"` fills the
+        schema's ranges, as in the paper; its columns are independent and not Gaussian, so the analyst can find them
+        by independent component analysis.
+        """
+        encoder = Encoder.from_schema(schema, around="middle" if kind == "uniform" else "typical")
+        if kind == "gaussian":
+            rows = np.stack([_antithetic(stream(seed, "anchor", name), n_rows) for name in encoder.coordinate_names], 1)
+            codes = encoder.decode(rows)
+            return cls(encoder, rows, codes) if scaled else cls(Encoder.unscaled(schema), encoder.unscale(rows), codes)
+        if kind == "uniform":
+            codes = np.stack([_uniform_column(schema, name, n_rows, seed) for name in schema.names], axis=1)
+            encoder = encoder if scaled else Encoder.unscaled(schema)
+            return cls(encoder, encoder.encode(codes), codes)
+        raise InputError(f"`anchor` must be 'gaussian', 'uniform' or a table. Got {kind!r}.")
+
+    @classmethod
+    def from_table(cls, schema: Schema, table: Any, *, scaled: bool = True) -> Anchor:
+        """Use a public table that the parties bring; coordinates are scaled by its mean and spread."""
+        codes = schema.codes(table)
+        encoder = Encoder.from_codes(schema, codes) if scaled else Encoder.unscaled(schema)
+        return cls(encoder, encoder.encode(codes), codes)
+
+    def reference(self) -> FloatArray:
+        """The anchor's median row as codes (M,): what stands for "feature absent"."""
+        return self.encoder.schema.median(self.codes)
+
+    def encode(self, codes: FloatArray) -> FloatArray:
+        """Encode codes (n, M); the reference's value takes the place of a missing one."""
+        absent = np.isnan(codes)
+        return self.encoder.encode(np.where(absent, self.reference(), codes) if absent.any() else codes)
+
+
+def _antithetic(rng: np.random.Generator, n_rows: int) -> FloatArray:
+    """Standard normal draws, half of them the negatives of the others: mean and median are exactly 0."""
+    half = rng.standard_normal((n_rows + 1) // 2)
+    return np.concatenate([half, -half])[:n_rows]
+
+
+def _uniform_column(schema: Schema, name: str, n_rows: int, seed: int) -> FloatArray:
+    column, rng = schema[name], stream(seed, "anchor", name)
+    if isinstance(column, Category):
+        return rng.integers(len(column.categories), size=n_rows).astype(np.float64)
+    return rng.uniform(column.low, column.high, size=n_rows)

@@ -1,0 +1,67 @@
+"""Which models carry training rows with them, and so may leave the analyst only if every party agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.neighbors._base import NeighborsBase
+from sklearn.semi_supervised._label_propagation import BaseLabelPropagation
+from sklearn.svm._base import BaseLibSVM
+
+from dcshap._typing import FloatArray
+from dcshap.exceptions import PrivacyError
+
+__all__ = ["carries_rows", "require_consent"]
+
+_INSTANCE_BASED = (
+    NeighborsBase,
+    BaseLibSVM,
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    KernelRidge,
+    BaseLabelPropagation,
+)
+
+
+def require_consent(model: Any, refusing: list[str], rows: FloatArray | None = None) -> None:
+    """Refuse a model that carries training rows (n, d), fitted or not, where some party has not agreed to it."""
+    if refusing and carries_rows(model, rows):
+        raise PrivacyError(
+            f"{type(model).__name__} contains training rows, so every party must agree that it leaves the analyst. "
+            f"Not agreed: {refusing}. Set instance_models=True at these parties, or use a parametric model "
+            f"(logistic regression, trees, neural network)."
+        )
+
+
+def carries_rows(model: Any, rows: FloatArray | None = None) -> bool:
+    """Whether an estimator, or any part of it, is instance-based or holds one of the training rows (n, d)."""
+    known = set() if rows is None else {row.tobytes() for row in np.ascontiguousarray(rows)}
+    for part in _parts(model, seen=set()):
+        if isinstance(part, _INSTANCE_BASED):
+            return True
+        if isinstance(part, np.ndarray) and rows is not None and part.ndim == 2 and part.shape[1] == rows.shape[1]:
+            held = np.ascontiguousarray(part, dtype=np.float64) if part.dtype.kind == "f" else None
+            if held is not None and any(row.tobytes() in known for row in held):
+                return True
+    return False
+
+
+def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
+    if id(value) in seen or isinstance(value, str | bytes | int | float | bool | type(None)):
+        return
+    seen.add(id(value))
+    yield value
+    if isinstance(value, dict):
+        inner = list(value.values())
+    elif isinstance(value, list | tuple | set):
+        inner = list(value)
+    elif isinstance(value, np.ndarray):
+        inner = list(value.ravel()) if value.dtype == object else []
+    else:
+        inner = list(getattr(value, "__dict__", {}).values())
+    for part in inner:
+        yield from _parts(part, seen)

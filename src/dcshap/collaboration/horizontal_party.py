@@ -1,0 +1,153 @@
+"""A horizontal party: it holds rows of its own, with the same columns as every other party."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.alignment import Alignment
+from dcshap.collaboration.labels import as_labels
+from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis
+from dcshap.collaboration.party import Party
+from dcshap.collaboration.reduction import leading_eigenvectors
+from dcshap.collaboration.storage import State
+from dcshap.collaboration.summation import masked, unmasked_sum
+from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+
+__all__ = ["HorizontalParty"]
+
+
+class HorizontalParty(Party):
+    """A party with rows and labels of its own, that predicts alone once it has its alignment and the model.
+
+    The steps, in order: `take` the table; agree on the anchor (`propose_anchor`, `receive_anchor`); with
+    `span="shared"` agree on the subspace (`pair_key` to each later party, `receive_key`, `masked_moments` to the
+    lead, `shared_basis` from the lead, `receive_basis`); `represent`; `receive` what the analyst made of it.
+    """
+
+    kind: ClassVar[str] = "horizontal party"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._labels: Array | None = None
+        self._keys: dict[str, bytes] = {}
+        self._basis: FloatArray | None = None
+        self.alignment_: Alignment | None = None
+        self.model_: Any = None
+
+    def take(self, X: Any, y: Any) -> None:
+        """Take the party's own table (n, M) and labels (n,)."""
+        labels = as_labels(y)
+        self._take_rows(X)
+        if len(labels) != len(self.codes):
+            raise InputError(
+                f"Party {self.name!r} must have one label per row. Got {len(self.codes)} rows and {len(labels)} labels."
+            )
+        self._labels = labels
+
+    # --- the shared span, by secure summation ---------------------------------------------------------------
+
+    def pair_key(self, other: str) -> PairKey:
+        """A key to be shared with another party. Of two parties the first by name sends it.
+
+        It is new in every round: two rounds under one mask would show how the moments changed.
+        """
+        self._keys[other] = secrets.token_bytes(32)
+        return PairKey(self.name, self._keys[other])
+
+    def receive_key(self, message: PairKey) -> None:
+        """Keep the key shared with the sender."""
+        self._keys[message.sender] = message.key
+
+    def masked_moments(self) -> MaskedMoments:
+        """The party's moments `[1 X]ᵀ [1 X]`, upper triangle, under the masks it shares with every other party."""
+        if not self._keys:
+            raise ProtocolError(f"Party {self.name!r} must share keys with the other parties before it sends moments.")
+        encoded = self.anchor.encode(self.codes)
+        moments = np.empty((encoded.shape[1] + 1,) * 2)
+        moments[0, 0], moments[0, 1:], moments[1:, 1:] = len(encoded), encoded.sum(axis=0), encoded.T @ encoded
+        upper = moments[np.triu_indices(len(moments))]
+        return MaskedMoments(self.name, masked(upper, party=self.name, keys=self._keys))
+
+    def shared_basis(self, moments: Sequence[MaskedMoments]) -> SpanBasis:
+        """Add up all parties' moments, as the party that leads; the common leading subspace goes to the others."""
+        if {m.party for m in moments} != {self.name, *self._keys}:
+            raise ProtocolError(
+                f"Moments must come from {sorted({self.name, *self._keys})}. Got {sorted(m.party for m in moments)}."
+            )
+        total = unmasked_sum([m.words for m in moments])
+        size = self.anchor.encoder.n_coordinates + 1
+        matrix = np.zeros((size, size))
+        matrix[np.triu_indices(size)] = total
+        matrix += np.triu(matrix, 1).T
+        covariance = matrix[1:, 1:] / matrix[0, 0] - np.outer(matrix[0, 1:], matrix[0, 1:]) / matrix[0, 0] ** 2
+        return SpanBasis(leading_eigenvectors(covariance, self.agreement.dimensions))
+
+    def receive_basis(self, message: SpanBasis) -> None:
+        """Use the common subspace."""
+        self._basis = message.basis
+
+    # --- training -------------------------------------------------------------------------------------------
+
+    def represent(self) -> Representation:
+        """Reduce the anchor and the rows; this goes to the analyst."""
+        if self._labels is None:
+            raise NotFittedError(f"Party {self.name!r} must take its table before it can represent it.")
+        if self.agreement.span == "shared" and self._basis is None:
+            raise ProtocolError(f"Party {self.name!r} must receive the shared basis before it represents its rows.")
+        anchor, rows = self._reduce(self._basis)
+        return Representation(self.name, anchor, rows, self._labels, self.instance_models)
+
+    def receive(self, message: Integration) -> None:
+        """Keep the alignment and the model; from now on the party needs nobody."""
+        if message.party != self.name:
+            raise ProtocolError(f"Party {self.name!r} received what is meant for {message.party!r}.")
+        self.alignment_, self.model_ = message.alignment, message.model
+
+    # --- prediction -----------------------------------------------------------------------------------------
+
+    @property
+    def alignment(self) -> Alignment:
+        """The party's map to the common space."""
+        if self.alignment_ is None:
+            raise NotFittedError(f"Party {self.name!r} has not received its alignment and the model yet.")
+        return self.alignment_
+
+    def points(self, X: Any) -> FloatArray:
+        """Rows (n, M) as points of the common space (n, d): `G_i(F_i(x))`."""
+        alignment = self.alignment
+        return alignment.transform(self.reduction.transform(self.encode(X)))
+
+    def predict(self, X: Any) -> Array:
+        """Predict rows (n, M): `h(G_i(F_i(x)))`."""
+        points = self.points(X)
+        return np.asarray(self.model_.predict(points))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities (n, K) of rows (n, M)."""
+        points = self.points(X)
+        if not hasattr(self.model_, "predict_proba"):
+            raise ModelError(f"{type(self.model_).__name__} gives no probabilities: use `predict`.")
+        return np.asarray(self.model_.predict_proba(points), dtype=np.float64)
+
+    # --- on disk --------------------------------------------------------------------------------------------
+
+    def _state(self) -> State:
+        state = super()._state()
+        alignment = self.alignment
+        state.content["resolution"] = alignment.resolution
+        state.arrays.update(alignment_weights=alignment.weights, alignment_intercept=alignment.intercept)
+        state.models["model"] = self.model_
+        return state
+
+    @classmethod
+    def _from_state(cls, state: State) -> Self:
+        party = super()._from_state(state)
+        weights, intercept = state.arrays["alignment_weights"], state.arrays["alignment_intercept"]
+        party.alignment_ = Alignment(weights, intercept, state.content["resolution"])
+        party.model_ = state.models["model"]
+        return party

@@ -1,0 +1,46 @@
+"""Labels of any type, as arrays that can travel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcshap._typing import Array
+from dcshap.exceptions import InputError
+
+__all__ = ["as_labels", "require_trainable"]
+
+
+def as_labels(y: Any) -> Array:
+    """Labels (n,) as numbers, booleans or text; anything else cannot leave a party."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise InputError(f"Labels must have one dimension. Got shape {labels.shape}.")
+    missing = int(np.sum(pd.isna(labels)))
+    if missing:
+        raise InputError(f"Labels must not be missing. {missing} of {len(labels)} are: drop these rows.")
+    if labels.dtype.kind not in "biufUO" and not pd.api.types.is_string_dtype(labels.dtype):
+        raise InputError(f"Labels must be numbers, booleans or text. Got the type {labels.dtype}.")
+    if labels.dtype.kind == "O":
+        kinds = sorted({type(label).__name__ for label in labels})
+        if len(kinds) > 1:
+            raise InputError(f"Labels must be all of one type. Got {kinds}.")
+        labels = np.array(labels.tolist())
+        if labels.dtype.kind not in "biufU":
+            raise InputError(f"Labels must be numbers, booleans or text. Got the type {kinds[0]}.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InputError(f"Labels must be finite. {int(np.sum(~np.isfinite(labels)))} are not.")
+    return labels
+
+
+def require_trainable(labels: list[Array], *, classifier: bool) -> Array:
+    """All parties' labels as one array, of one kind, with at least two classes where a classifier is to learn them."""
+    kinds = {"text" if part.dtype.kind == "U" else "truth" if part.dtype.kind == "b" else "number" for part in labels}
+    if len(kinds) > 1:
+        raise InputError(f"All parties' labels must be of one kind. Got {sorted(kinds)}.")
+    together = np.concatenate(labels)
+    if classifier and len(np.unique(together)) < 2:
+        raise InputError("Labels must have at least two classes over all parties. Got one: there is nothing to learn.")
+    return together

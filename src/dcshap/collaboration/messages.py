@@ -1,0 +1,172 @@
+"""What the roles say to each other. Nothing else ever leaves a party.
+
+Between parties, unreadable to the analyst:
+    `AnchorSeed`, `PairKey`, `MaskedMoments`, `SpanBasis`, `PseudonymKey`
+From a party to the analyst:
+    `Representation` (horizontal); `RecordRepresentation`, `RecordLabels` (vertical)
+From the analyst to a party:
+    `Integration` (horizontal); `JoinReport`, `SharedModel` (vertical)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.alignment import Alignment
+from dcshap.collaboration.records import Pseudonyms
+from dcshap.collaboration.summation import Words
+
+__all__ = [
+    "AnchorSeed",
+    "Integration",
+    "JoinReport",
+    "MaskedMoments",
+    "Message",
+    "PairKey",
+    "PseudonymKey",
+    "RecordLabels",
+    "RecordRepresentation",
+    "Representation",
+    "Sent",
+    "SharedModel",
+    "SpanBasis",
+]
+
+
+@dataclass(frozen=True)
+class Message:
+    """Something that one role sends to another."""
+
+    def arrays(self) -> dict[str, Array]:
+        """The arrays in it, by name."""
+        found: dict[str, Array] = {}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if isinstance(value, np.ndarray):
+                found[entry.name] = value
+            elif isinstance(value, Alignment):
+                found |= {"weights": value.weights, "intercept": value.intercept}
+        return found
+
+
+@dataclass(frozen=True)
+class AnchorSeed(Message):
+    """The seed that all parties draw the anchor from. Party to party only."""
+
+    seed: int
+
+
+@dataclass(frozen=True)
+class PairKey(Message):
+    """The key that two parties stretch to their common mask. Party to party only."""
+
+    sender: str
+    key: bytes
+
+
+@dataclass(frozen=True)
+class MaskedMoments(Message):
+    """A party's moments under its masks, for the party that adds them up."""
+
+    party: str
+    words: Words
+
+
+@dataclass(frozen=True)
+class SpanBasis(Message):
+    """The leading subspace (p, m) of all parties' rows together. Party to party only."""
+
+    basis: FloatArray
+
+
+@dataclass(frozen=True)
+class PseudonymKey(Message):
+    """The key that turns record identifiers to pseudonyms. Party to party only."""
+
+    key: bytes
+
+
+@dataclass(frozen=True)
+class Representation(Message):
+    """A horizontal party's reduced anchor (n_anchor, m), reduced rows (n, m) and labels (n,)."""
+
+    party: str
+    anchor: FloatArray
+    rows: FloatArray
+    labels: Array
+    instance_models: bool  # whether this party allows a model that contains training rows to leave the analyst
+
+
+@dataclass(frozen=True)
+class Integration(Message):
+    """The alignment of one party, and the model."""
+
+    party: str
+    alignment: Alignment
+    model: Any
+
+
+@dataclass(frozen=True)
+class RecordRepresentation(Message):
+    """A vertical party's reduced rows (n, m) with the records' pseudonyms (n,)."""
+
+    party: str
+    pseudonyms: Pseudonyms
+    rows: FloatArray
+    instance_models: bool = False
+
+
+@dataclass(frozen=True)
+class RecordLabels(Message):
+    """Labels (n,) with the records' pseudonyms (n,), from the one party that holds them."""
+
+    party: str
+    pseudonyms: Pseudonyms
+    labels: Array
+
+
+@dataclass(frozen=True)
+class JoinReport(Message):
+    """How many records all parties hold, and how many of each party's were left out."""
+
+    n_common: int
+    n_dropped: dict[str, int]
+
+
+@dataclass(frozen=True)
+class SharedModel(Message):
+    """The model, and in which order it takes the parties' representations."""
+
+    model: Any
+    widths: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One line of the record of what travelled: who sent what kind of message to whom, and how large.
+
+    `n_bytes` counts numbers, keys and arrays; a model's size depends on how it is written down and is left out.
+    """
+
+    sender: str
+    recipient: str
+    kind: str
+    shapes: dict[str, tuple[int, ...]]
+    n_bytes: int
+
+    @classmethod
+    def of(cls, sender: str, recipient: str, message: Message) -> Sent:
+        """The line for a message. It holds shapes and sizes, no values."""
+        arrays = message.arrays()
+        shapes = {name: array.shape for name, array in arrays.items()}
+        n_bytes = sum(array.nbytes for array in arrays.values())
+        for value in vars(message).values():
+            if isinstance(value, bytes):
+                n_bytes += len(value)
+            elif isinstance(value, int) and not isinstance(value, bool):
+                n_bytes += (value.bit_length() + 7) // 8
+        return cls(sender, recipient, type(message).__name__, shapes, n_bytes)

@@ -1,0 +1,237 @@
+"""A party: an organisation that holds data. Its rows, its reduction and the anchor stay with it.
+
+`Party` is what horizontal and vertical parties have in common: the agreement, the anchor, the private reduction, and
+what a party knows of its own rows.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dcshap._typing import FloatArray
+from dcshap.collaboration.agreement import Agreement
+from dcshap.collaboration.anchor import Anchor
+from dcshap.collaboration.messages import AnchorSeed
+from dcshap.collaboration.randomness import fresh_seed
+from dcshap.collaboration.reduction import (
+    LinearReduction,
+    Reduction,
+    TransformerReduction,
+    fit_reduction,
+    random_basis,
+)
+from dcshap.collaboration.storage import State, read_folder, write_folder
+from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning
+
+__all__ = ["OwnRows", "Party"]
+
+
+@dataclass(frozen=True)
+class OwnRows:
+    """What a party remembers of its training rows, as codes (M,) each. It never leaves the party."""
+
+    median: FloatArray
+    mean: FloatArray
+    medoid: FloatArray
+    low: FloatArray  # the first percentile
+    high: FloatArray  # the last
+
+
+class Party:
+    """What every party has and can do.
+
+    Parameters
+    ----------
+    name : str
+    agreement : Agreement
+    private_seed : int, optional
+        Where the party's private randomness comes from; drawn from the operating system by default. It is never
+        derived from anything shared, and is kept for as long as the party is.
+    instance_models : bool
+        Whether a model that contains training rows (k nearest neighbours and the like) may leave the analyst. It
+        shows the aligned rows of every party to every other, so it must be agreed to.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        name: str,
+        agreement: Agreement,
+        *,
+        private_seed: int | None = None,
+        instance_models: bool = False,
+    ) -> None:
+        if not isinstance(name, str) or not re.fullmatch(r"[\w@-][\w .@-]{0,63}", name):
+            raise InputError(
+                "A party's name must be 1 to 64 letters, digits, spaces or any of '_.@-', not beginning with a dot."
+            )
+        self.name = name
+        self.agreement = agreement
+        self.private_seed = fresh_seed() if private_seed is None else private_seed
+        self.instance_models = instance_models
+        self.anchor_seed: int | None = None
+        self._anchor: Anchor | None = None
+        self._reduction: Reduction | None = None
+        self._codes: FloatArray | None = None
+        self._own_rows: OwnRows | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {len(self.agreement.schema)} columns)"
+
+    # --- the anchor ---------------------------------------------------------------------------------------
+
+    def propose_anchor(self, seed: int | None = None) -> AnchorSeed:
+        """Draw the shared seed, as the party that leads; the message goes to the other parties."""
+        if isinstance(self.agreement.anchor, str) and self.agreement.anchor == "uniform":
+            warnings.warn(
+                "The analyst can undo a uniform anchor by independent component analysis and reconstruct rows from "
+                "representations. Use it to reproduce the paper; anchor='gaussian' gives the same accuracy.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
+        message = AnchorSeed(fresh_seed() if seed is None else seed)
+        self.receive_anchor(message)
+        return message
+
+    def receive_anchor(self, message: AnchorSeed) -> None:
+        """Draw the anchor from the shared seed."""
+        self.anchor_seed = message.seed
+        self._anchor = self.agreement.draw_anchor(message.seed)
+
+    @property
+    def anchor(self) -> Anchor:
+        """The anchor that this party shares with the others."""
+        if self._anchor is None:
+            raise NotFittedError(f"Party {self.name!r} has no anchor yet: it must receive the shared seed first.")
+        return self._anchor
+
+    # --- its own rows -------------------------------------------------------------------------------------
+
+    def _take_rows(self, X: Any) -> None:
+        codes = self.agreement.schema.codes(X, missing=self.agreement.missing)
+        if len(codes) == 0:
+            raise InputError(f"Party {self.name!r} must hold at least one row. Got none.")
+        self._codes, self._own_rows = codes, None
+
+    @property
+    def codes(self) -> FloatArray:
+        """The party's training rows (n, M)."""
+        if self._codes is None:
+            raise NotFittedError(f"Party {self.name!r} has no rows at hand: it must take its table first.")
+        return self._codes
+
+    @property
+    def own_rows(self) -> OwnRows:
+        """What the party remembers of its training rows."""
+        if self._own_rows is None:
+            self._own_rows = self._summarise(self.codes)
+        return self._own_rows
+
+    def _summarise(self, codes: FloatArray) -> OwnRows:
+        # A column that is missing in every row is like the reference there.
+        reference = self.anchor.reference()
+        filled = np.where(np.isnan(codes), reference, codes)
+        encoded = self.anchor.encoder.encode(filled)
+        nearest = int(np.argmin(np.sum((encoded - encoded.mean(axis=0)) ** 2, axis=1)))
+        median = self.agreement.schema.median(codes)
+        low, high = np.quantile(filled, [0.01, 0.99], axis=0)
+        return OwnRows(
+            median=np.where(np.isnan(median), reference, median),
+            mean=filled.mean(axis=0),
+            medoid=filled[nearest],
+            low=low,
+            high=high,
+        )
+
+    # --- the reduction ------------------------------------------------------------------------------------
+
+    def encode(self, X: Any) -> FloatArray:
+        """Encode a table (n, M) to coordinates (n, p)."""
+        return self.anchor.encode(self.agreement.schema.codes(X, missing=self.agreement.missing))
+
+    @property
+    def reduction(self) -> Reduction:
+        """The party's private map. It never leaves the party."""
+        if self._reduction is None:
+            raise NotFittedError(f"Party {self.name!r} has no reduction yet: it must represent its rows first.")
+        return self._reduction
+
+    def _reduce(self, basis: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Find the reduction; the reduced anchor (n_anchor, m) and rows (n, m)."""
+        encoded = self.anchor.encode(self.codes)
+        if basis is None and self.agreement.span == "random":
+            names = self.anchor.encoder.coordinate_names
+            seed = self.anchor_seed if self.anchor_seed is not None else 0
+            basis = random_basis(names, self.agreement.dimensions, seed=seed)
+        self._reduction = fit_reduction(
+            self.agreement.reduction,
+            encoded,
+            n_components=self.agreement.dimensions,
+            private_seed=self.private_seed,
+            basis=basis,
+        )
+        return self._reduction.transform(self.anchor.rows), self._reduction.transform(encoded)
+
+    @property
+    def linear_reduction(self) -> LinearReduction | None:
+        """The reduction where it is linear, so that explanations can use it; None otherwise."""
+        return self.reduction if isinstance(self.reduction, LinearReduction) else None
+
+    # --- on disk ------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path) -> None:
+        """Write the party to a folder of its own. It holds the private maps and seeds: keep it where the data are."""
+        write_folder(folder, self._state())
+
+    @classmethod
+    def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
+        """Read a party from its folder. Its rows are not in it; what it remembers of them is."""
+        return cls._from_state(read_folder(folder, kind=cls.kind, trusted=trusted))
+
+    def _state(self) -> State:
+        content = {
+            "name": self.name,
+            "agreement": self.agreement.to_dict(),
+            "private_seed": hex(self.private_seed),
+            "anchor_seed": hex(self.anchor_seed or 0),
+            "instance_models": self.instance_models,
+        }
+        arrays = {f"own_{name}": row for name, row in asdict(self.own_rows).items()}
+        if not isinstance(self.agreement.anchor, str):
+            arrays["anchor_codes"] = self.anchor.codes
+        models = {}
+        if isinstance(self.reduction, TransformerReduction):
+            models["reduction"], arrays["rotation"] = self.reduction.transformer, self.reduction.rotation
+        elif isinstance(self.reduction, LinearReduction):
+            arrays["reduction_weights"], arrays["reduction_offset"] = self.reduction.weights, self.reduction.offset
+        return State(self.kind, content, arrays, models)
+
+    @classmethod
+    def _from_state(cls, state: State) -> Self:
+        content, arrays = state.content, state.arrays
+        given: dict[str, Any] = {}
+        if "anchor_codes" in arrays:
+            given["anchor"] = arrays["anchor_codes"]
+        if "reduction" in state.models:
+            given["reduction"] = state.models["reduction"]
+        party = cls(
+            content["name"],
+            Agreement.from_dict(content["agreement"], **given),
+            private_seed=int(content["private_seed"], 16),
+            instance_models=content["instance_models"],
+        )
+        party.receive_anchor(AnchorSeed(int(content["anchor_seed"], 16)))
+        if "rotation" in arrays:
+            party._reduction = TransformerReduction(state.models["reduction"], arrays["rotation"])
+        else:
+            party._reduction = LinearReduction(arrays["reduction_weights"], arrays["reduction_offset"])
+        party._own_rows = OwnRows(**{k.removeprefix("own_"): v for k, v in arrays.items() if k.startswith("own_")})
+        return party

@@ -1,0 +1,98 @@
+"""What can go wrong, as one tree.
+
+- `DcshapError`
+    - `InputError` (a `ValueError`): an argument, a shape or a table is not what it must be
+        - `SchemaError`: a table does not fit the agreed schema
+        - `PrivacyError`: refused, because it would disclose more than the method allows
+    - `ModelError`: the model raised, or answered with something that cannot be explained
+    - `NotFittedError` (also scikit-learn's): used before `fit`
+    - `ProtocolError`: a message does not fit the step it arrived in
+    - `StorageError`: a folder is damaged, of another version, or holds types that are not trusted
+    - `DatasetError`: a data file is missing or is not the published one
+
+- `DcshapWarning` (a `UserWarning`)
+    - `RangeWarning`: values outside the schema's range
+    - `PrivacyWarning`: allowed, but it discloses more than the default would
+    - `ReferenceWarning`: the reference is unlike the data
+    - `ConvergenceWarning`: sampled values have not reached the precision that was asked for
+
+Messages say what must hold, what was got and what to do. They name parameters, shapes, columns and counts,
+never data values: an error may cross the border of an organisation.
+"""
+
+from __future__ import annotations
+
+import sklearn.exceptions
+
+__all__ = [
+    "ConvergenceWarning",
+    "DatasetError",
+    "DcshapError",
+    "DcshapWarning",
+    "InputError",
+    "ModelError",
+    "NotFittedError",
+    "PrivacyError",
+    "PrivacyWarning",
+    "ProtocolError",
+    "RangeWarning",
+    "ReferenceWarning",
+    "SchemaError",
+    "StorageError",
+]
+
+
+class DcshapError(Exception):
+    """The root of every error that dcshap raises on purpose."""
+
+
+class InputError(DcshapError, ValueError):
+    """An argument, a shape or a table is not what it must be."""
+
+
+class SchemaError(InputError):
+    """A table does not fit the agreed schema."""
+
+
+class PrivacyError(InputError):
+    """Refused, because it would disclose more than the method allows."""
+
+
+class ModelError(DcshapError):
+    """The model raised, or answered with something that cannot be explained."""
+
+
+class NotFittedError(DcshapError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]  # sklearn is untyped
+    """Used before `fit`."""
+
+
+class ProtocolError(DcshapError):
+    """A message does not fit the step it arrived in."""
+
+
+class StorageError(DcshapError):
+    """A folder is damaged, of another version, or holds types that are not trusted."""
+
+
+class DatasetError(DcshapError):
+    """A data file is missing or is not the published one."""
+
+
+class DcshapWarning(UserWarning):
+    """The root of every warning that dcshap gives."""
+
+
+class RangeWarning(DcshapWarning):
+    """Values outside the schema's range."""
+
+
+class PrivacyWarning(DcshapWarning):
+    """Allowed, but it discloses more than the default would."""
+
+
+class ReferenceWarning(DcshapWarning):
+    """The reference is unlike the data."""
+
+
+class ConvergenceWarning(DcshapWarning):
+    """Sampled values have not reached the precision that was asked for."""

@@ -1,0 +1,332 @@
+"""The agreed data dictionary: which columns there are, and what may stand in them.
+
+A schema is all that the parties of a horizontal collaboration must agree on before they begin. It is built from
+data (`Schema.from_frames`) or written by hand:
+
+>>> schema = Schema.from_yaml('''
+... columns:
+...   age: {kind: number, low: 17, high: 90}
+...   sex: {kind: category, categories: [Female, Male]}
+... ''')
+>>> schema.names
+('age', 'sex')
+
+A table becomes *codes*: one float column per raw column, numbers as they are, categories as the position in their
+list, missing values as NaN.
+
+>>> import pandas as pd
+>>> schema.codes(pd.DataFrame({"sex": ["Male"], "age": [40]}))
+array([[40.,  1.]])
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from dcshap._tables import as_frame, is_array
+from dcshap._typing import FloatArray
+from dcshap.columns import (
+    Category,
+    Column,
+    Number,
+    column_codes,
+    column_from_dict,
+    column_from_tables,
+    misfit,
+)
+from dcshap.exceptions import InputError, RangeWarning, SchemaError
+
+__all__ = ["Category", "Number", "Schema"]
+
+Missing = Literal["error", "reference"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The agreed data dictionary.
+
+    Parameters
+    ----------
+    columns : tuple of Number or Category
+        In the order in which plain arrays hold them.
+    """
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise SchemaError("A schema must have at least one column. Got none.")
+        if len(set(self.names)) < len(self.names):
+            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+            raise SchemaError(f"Column names must differ. These stand there twice: {twice}.")
+
+    # --- what it says --------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash that is equal exactly where two schemas are."""
+        text = json.dumps(self.to_dict(), sort_keys=False, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise SchemaError(f"The schema has no column {name!r}. It has {list(self.names)}.")
+
+    def select(self, names: Sequence[str]) -> Schema:
+        """The schema of some of the columns."""
+        return Schema(tuple(self[name] for name in names))
+
+    def differences(self, other: Schema) -> list[str]:
+        """Every difference to another schema, a sentence each; empty where they are equal."""
+        found = [f"column {name!r} is only in the first" for name in self.names if name not in other.names]
+        found += [f"column {name!r} is only in the second" for name in other.names if name not in self.names]
+        for name in (name for name in self.names if name in other.names):
+            mine, theirs = self[name].to_dict(), other[name].to_dict()
+            found += [
+                f"column {name!r} differs in {key}"
+                for key in sorted(mine.keys() | theirs.keys())
+                if mine.get(key) != theirs.get(key)
+            ]
+        if not found and self.names != other.names:
+            found.append("the columns stand in another order")
+        return found
+
+    # --- made from, and written to -----------------------------------------------------------------------
+
+    @classmethod
+    def from_frames(cls, frames: Mapping[str, Any] | Iterable[Any], *, onehot: Sequence[str] = ()) -> Self:
+        """The dictionary that the given tables have in common.
+
+        Ranges and categories cover all tables; a table that lacks a column, has one too many or holds another
+        kind of values is named, all differences at once.
+
+        Parameters
+        ----------
+        frames : mapping of name to table, or tables
+            DataFrames (pandas, polars), or arrays, whose columns are numbers called `x0`, `x1`, …
+        onehot : sequence of str
+            Categorical columns to encode as a block of indicators instead of ordinal codes.
+        """
+        named = dict(frames) if isinstance(frames, Mapping) else {f"table {i}": f for i, f in enumerate(frames)}
+        tables = {name: as_frame(frame) for name, frame in named.items()}
+        if not tables:
+            raise SchemaError("A schema needs at least one table to be built from. Got none.")
+        names = list(next(iter(tables.values())).columns)
+        _require_same_columns(tables, names)
+        unknown = [name for name in onehot if name not in names]
+        if unknown:
+            raise SchemaError(f"`onehot` must name columns of the tables. Got {unknown}, which are not there.")
+        columns, problems = [], []
+        for name in names:
+            try:
+                columns.append(column_from_tables(name, tables, "onehot" if name in onehot else "ordinal"))
+            except SchemaError as error:
+                problems.append(str(error))
+        if problems:
+            raise SchemaError("No common schema. " + " ".join(problems))
+        return cls(tuple(columns))
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Self:
+        """The schema that `to_dict` wrote."""
+        if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):
+            raise SchemaError("A schema must be a mapping with the key 'columns', itself a mapping by column name.")
+        return cls(tuple(column_from_dict(str(name), entry) for name, entry in content["columns"].items()))
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Self:
+        """The schema that a YAML text describes."""
+        try:
+            content = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise SchemaError("The schema is not valid YAML.") from error
+        return cls.from_dict(content)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a schema from a YAML file."""
+        return cls.from_yaml(Path(path).read_text(encoding="utf-8"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, strings and numbers."""
+        return {"columns": {column.name: column.to_dict() for column in self.columns}}
+
+    def to_yaml(self) -> str:
+        """The schema as a YAML text, ready to be edited by hand."""
+        return yaml.safe_dump(self.to_dict(), sort_keys=False, default_flow_style=None, allow_unicode=True, width=110)
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema to a YAML file."""
+        Path(path).write_text(self.to_yaml(), encoding="utf-8")
+
+    # --- tables to codes and back ------------------------------------------------------------------------
+
+    def codes(self, table: Any, *, missing: Missing = "error") -> FloatArray:
+        """A table as numbers: categories as the position in their list, missing values as NaN.
+
+        Parameters
+        ----------
+        table : DataFrame (pandas, polars) of shape (n, M) in any column order, or array in schema order
+            An array holds categories as their codes.
+        missing : {"error", "reference"}
+            What a missing value means: a mistake, or "feature absent" (it stays NaN here; the reference's value
+            takes its place when it is encoded).
+
+        Returns
+        -------
+        array of shape (n, M)
+        """
+        if missing not in ("error", "reference"):
+            raise InputError(f"`missing` must be 'error' or 'reference'. Got {missing!r}.")
+        codes = self._codes_of_array(table) if is_array(table) else self._codes_of_frame(as_frame(table))
+        self._check_values(codes, missing)
+        return codes
+
+    def frame(self, codes: FloatArray) -> pd.DataFrame:
+        """The raw table that codes (n, M) stand for."""
+        columns: dict[str, Any] = {}
+        for j, column in enumerate(self.columns):
+            columns[column.name] = codes[:, j]
+            if isinstance(column, Category):
+                whole = np.where(np.isnan(codes[:, j]), -1, np.rint(codes[:, j])).astype(np.int64)
+                dtype: pd.CategoricalDtype[Any] = pd.CategoricalDtype(list(column.categories))
+                columns[column.name] = pd.Categorical.from_codes(whole, dtype=dtype)
+        return pd.DataFrame(columns)
+
+    def median(self, codes: FloatArray) -> FloatArray:
+        """The typical row (M,) of codes (n, M).
+
+        The median; for ordinal codes rounded to a category, for one-hot categories the mode. Missing values are left
+        out; a column with nothing else in it is NaN.
+        """
+        row = np.full(len(self), np.nan)
+        for j, column in enumerate(self.columns):
+            given = codes[~np.isnan(codes[:, j]), j]
+            if not len(given):
+                continue
+            if isinstance(column, Category) and column.encoding == "onehot":
+                row[j] = np.bincount(given.astype(np.int64)).argmax()
+            elif isinstance(column, Category):
+                row[j] = np.clip(np.rint(np.median(given)), 0, len(column.categories) - 1)
+            else:
+                row[j] = np.median(given)
+        return row
+
+    def problems(self, table: Any) -> list[str]:
+        """What keeps a DataFrame from fitting this schema, a sentence each: lacking, extra or unreadable columns."""
+        frame = as_frame(table)
+        found = []
+        lacking = [name for name in self.names if name not in frame.columns]
+        extra = [str(name) for name in frame.columns if name not in self.names]
+        if lacking:
+            found.append(f"columns {lacking} are lacking")
+        if extra:
+            found.append(f"columns {extra} are not in the schema")
+        for column in self.columns:
+            if column.name in frame.columns:
+                problem = misfit(column, frame[column.name])
+                if problem:
+                    found.append(problem)
+        return found
+
+    def _codes_of_frame(self, frame: pd.DataFrame) -> FloatArray:
+        found = self.problems(frame)
+        if found:
+            raise SchemaError("The table must fit the schema: " + "; ".join(found) + ".")
+        if all(isinstance(column, Number) for column in self.columns):
+            return frame.loc[:, list(self.names)].to_numpy(dtype=np.float64, na_value=np.nan)
+        codes = np.empty((len(frame), len(self)), dtype=np.float64)
+        for j, column in enumerate(self.columns):
+            codes[:, j] = column_codes(column, frame[column.name])
+        return codes
+
+    def _codes_of_array(self, array: Any) -> FloatArray:
+        values = np.asarray(array)
+        if values.ndim != 2 or values.shape[1] != len(self):
+            raise SchemaError(
+                f"An array must have shape (n, {len(self)}), columns in schema order. Got {values.shape}. "
+                f"The schema's columns are {list(self.names)}."
+            )
+        try:
+            codes = values.astype(np.float64, copy=False)
+        except (TypeError, ValueError) as error:
+            raise SchemaError(
+                "An array must hold numbers, categories as their codes. Got other values: pass a DataFrame instead."
+            ) from error
+        for j, column in enumerate(self.columns):
+            if isinstance(column, Category):
+                given = codes[~np.isnan(codes[:, j]), j]
+                wrong = int(np.sum((given != np.rint(given)) | (given < 0) | (given >= len(column.categories))))
+                if wrong:
+                    raise SchemaError(
+                        f"Column {column.name!r} must hold the codes 0 to {len(column.categories) - 1} in an array. "
+                        f"{wrong} values are none of them."
+                    )
+        return codes
+
+    def _check_values(self, codes: FloatArray, missing: Missing) -> None:
+        finite = np.isfinite(codes)
+        if not finite.all():
+            infinite = {n: c for n, c in zip(self.names, np.isinf(codes).sum(axis=0), strict=True) if c}
+            if infinite:
+                raise InputError(f"Values must be finite. Infinite values per column: {_counts(infinite)}.")
+            absent = {n: c for n, c in zip(self.names, np.isnan(codes).sum(axis=0), strict=True) if c}
+            if absent and missing == "error":
+                raise InputError(
+                    f"Values must not be missing. Missing values per column: {_counts(absent)}. Fill or drop them, "
+                    f"or pass missing='reference', where a missing value means that the feature is absent."
+                )
+        outside = {}
+        for j, column in enumerate(self.columns):
+            if isinstance(column, Number) and len(codes):
+                beyond = int(np.sum((codes[:, j] < column.low) | (codes[:, j] > column.high)))
+                if beyond:
+                    outside[column.name] = beyond
+        if outside:
+            warnings.warn(
+                f"Values outside the schema's range, per column: {_counts(outside)}. They are used as they are; "
+                f"widen the range in the schema if they are right.",
+                RangeWarning,
+                stacklevel=3,
+            )
+
+
+def _counts(by_column: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {int(count)}" for name, count in by_column.items())
+
+
+def _require_same_columns(tables: Mapping[str, pd.DataFrame], names: Sequence[Any]) -> None:
+    first = next(iter(tables))
+    problems = []
+    for party, frame in tables.items():
+        lacking = [name for name in names if name not in frame.columns]
+        extra = [name for name in frame.columns if name not in names]
+        if lacking:
+            problems.append(f"{party!r} lacks {lacking}, which {first!r} has")
+        if extra:
+            problems.append(f"{party!r} has {extra}, which {first!r} lacks")
+    if problems:
+        raise SchemaError("All tables must have the same columns: " + "; ".join(problems) + ".")
+    unnamed = [name for name in names if not isinstance(name, str)]
+    if unnamed:
+        raise SchemaError(f"Column names must be strings. {len(unnamed)} are not: rename the columns.")
