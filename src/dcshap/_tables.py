@@ -8,6 +8,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from dcshap._typing import Array
 from dcshap.exceptions import InputError
 
 
@@ -16,7 +17,7 @@ def as_frame(table: Any) -> pd.DataFrame:
     if isinstance(table, pd.DataFrame):
         return table
     if is_array(table):
-        values = np.asarray(table)
+        values = as_array(table)
         if values.ndim != 2:
             raise InputError(f"A table must have two dimensions. Got shape {values.shape}.")
         return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
@@ -27,6 +28,14 @@ def as_frame(table: Any) -> pd.DataFrame:
         raise InputError(
             f"A table must be a pandas or polars DataFrame or an array. Got {type(table).__name__}."
         ) from error
+
+
+def as_array(values: Any) -> Array:
+    """An array of whatever numbers or lists were given."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError("Rows must all have the same length. Got rows of different lengths.") from error
 
 
 def is_array(table: Any) -> bool:

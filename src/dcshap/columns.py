@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -69,6 +69,12 @@ class Category:
                 f"Column {self.name!r} must have at least two categories, each listed once. Got "
                 f"{len(self.categories)}, {len(set(self.categories))} of them different. Leave a constant column out."
             )
+        plain = sum(isinstance(label, str) or _is_finite(label) for label in self.categories)
+        if plain < len(self.categories):
+            raise SchemaError(
+                f"Column {self.name!r}: categories must be text, finite numbers or truth values. "
+                f"{len(self.categories) - plain} of {len(self.categories)} are not: turn them to text."
+            )
         if self.encoding not in ("ordinal", "onehot"):
             raise SchemaError(f"Column {self.name!r}: encoding must be 'ordinal' or 'onehot'. Got {self.encoding!r}.")
         if self.typical is not None and self.typical not in self.categories:
@@ -76,8 +82,9 @@ class Category:
 
     def to_dict(self) -> dict[str, Any]:
         """What a YAML file says of the column."""
-        entry = {"kind": "category", "categories": list(self.categories), "encoding": self.encoding}
-        return entry if self.typical is None else entry | {"typical": self.typical}
+        labels = [_plain(label) for label in self.categories]
+        entry = {"kind": "category", "categories": labels, "encoding": self.encoding}
+        return entry if self.typical is None else entry | {"typical": _plain(self.typical)}
 
     @property
     def typical_code(self) -> float | None:
@@ -101,6 +108,8 @@ def column_from_tables(name: str, tables: Mapping[str, pd.DataFrame], encoding: 
         return _category_from(name, present, encoding)
     finite = [values[np.isfinite(values.to_numpy(np.float64, na_value=np.nan))] for values in present]
     values = np.concatenate([part.to_numpy(np.float64) for part in finite])
+    if not len(values):
+        raise SchemaError(f"Column {name!r} holds no finite number in any table: leave it out.")
     return Number(name, float(values.min()), float(values.max()), typical=float(np.median(values)))
 
 
@@ -154,7 +163,8 @@ def column_codes(column: Column, values: pd.Series[Any]) -> FloatArray:
         of_dtype = np.array([position.get(label, np.nan) for label in values.cat.categories] + [np.nan])
         return of_dtype[values.cat.codes.to_numpy()]  # code -1, missing, picks the NaN at the end
     given: Array = values.to_numpy(dtype=object)
-    return np.array([position.get(label, np.nan) for label in given], dtype=np.float64)
+    known = (position.get(label, np.nan) if isinstance(label, Hashable) else np.nan for label in given)
+    return np.fromiter(known, dtype=np.float64, count=len(given))
 
 
 def _kind(values: pd.Series[Any]) -> str | None:
@@ -173,10 +183,24 @@ def _common_categories(columns: Sequence[pd.Series[Any]]) -> tuple[Label, ...]:
         if isinstance(values.dtype, pd.CategoricalDtype):
             lists.append([_plain(label) for label in values.cat.categories])
         else:
-            lists.append(sorted({_plain(label) for label in values.dropna().unique()}, key=_label_order))
+            lists.append(sorted(_distinct(values), key=_label_order))
     if all(labels == lists[0] for labels in lists):
         return tuple(lists[0])
     return tuple(sorted({label for labels in lists for label in labels}, key=_label_order))
+
+
+def _distinct(values: pd.Series[Any]) -> set[Label]:
+    try:
+        labels = {_plain(label) for label in values.dropna().unique()}
+    except TypeError:  # lists and the like cannot be told apart
+        labels = {None}
+    if not all(isinstance(label, str | int | float) for label in labels):
+        raise SchemaError(f"Column {values.name!r} must hold numbers, text or truth values: turn others to text.")
+    return labels
+
+
+def _is_finite(label: Any) -> bool:
+    return isinstance(label, int | float | np.number | np.bool_) and bool(np.isfinite(label))
 
 
 def _label_order(label: Any) -> tuple[bool, Any]:

@@ -18,7 +18,9 @@ from dcshap.columns import Category, Column, Number
 from dcshap.exceptions import SchemaError
 from dcshap.schema import Schema
 
-__all__ = ["Encoder"]
+__all__ = ["CHUNK", "Encoder"]
+
+CHUNK = 4096  # rows that go through several steps at once; few enough to stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,15 @@ class Encoder:
             for column in self.schema.columns
             for position in range(_width(column))
         ]
+
+    def spans(self) -> FloatArray:
+        """The width (M,) of each raw column's range, in codes."""
+        return np.array(
+            [
+                column.high - column.low if isinstance(column, Number) else len(column.categories) - 1.0
+                for column in self.schema.columns
+            ]
+        )
 
     def encode(self, codes: FloatArray) -> FloatArray:
         """Encode codes (n, M), none of them missing, to coordinates (n, p)."""

@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from dcshap._tables import as_frame, is_array
+from dcshap._tables import as_array, as_frame, is_array
 from dcshap._typing import FloatArray
 from dcshap.columns import (
     Category,
@@ -132,12 +132,12 @@ class Schema:
         if not tables:
             raise SchemaError("A schema needs at least one table to be built from. Got none.")
         names = list(next(iter(tables.values())).columns)
-        _require_same_columns(tables, names)
+        _require_names(tables)
         unknown = [name for name in onehot if name not in names]
         if unknown:
             raise SchemaError(f"`onehot` must name columns of the tables. Got {unknown}, which are not there.")
-        columns, problems = [], []
-        for name in names:
+        columns, problems = [], _column_differences(tables, names)
+        for name in (name for name in names if all(name in frame.columns for frame in tables.values())):
             try:
                 columns.append(column_from_tables(name, tables, "onehot" if name in onehot else "ordinal"))
             except SchemaError as error:
@@ -151,7 +151,11 @@ class Schema:
         """The schema that `to_dict` wrote."""
         if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):
             raise SchemaError("A schema must be a mapping with the key 'columns', itself a mapping by column name.")
-        return cls(tuple(column_from_dict(str(name), entry) for name, entry in content["columns"].items()))
+        columns = content["columns"]
+        if not all(isinstance(name, str) for name in columns):
+            # YAML reads an unquoted `no` as false and `1` as a number.
+            raise SchemaError("Column names must be text: quote those that are numbers or words like yes, no, on, off.")
+        return cls(tuple(column_from_dict(name, entry) for name, entry in columns.items()))
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:
@@ -235,6 +239,8 @@ class Schema:
     def problems(self, table: Any) -> list[str]:
         """What keeps a DataFrame from fitting this schema, a sentence each: lacking, extra or unreadable columns."""
         frame = as_frame(table)
+        if not frame.columns.is_unique:
+            return [f"{int(frame.columns.duplicated().sum())} columns repeat another's name"]
         found = []
         lacking = [name for name in self.names if name not in frame.columns]
         extra = [str(name) for name in frame.columns if name not in self.names]
@@ -261,7 +267,7 @@ class Schema:
         return codes
 
     def _codes_of_array(self, array: Any) -> FloatArray:
-        values = np.asarray(array)
+        values = as_array(array)
         if values.ndim != 2 or values.shape[1] != len(self):
             raise SchemaError(
                 f"An array must have shape (n, {len(self)}), columns in schema order. Got {values.shape}. "
@@ -269,19 +275,20 @@ class Schema:
             )
         try:
             codes = values.astype(np.float64, copy=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError):
+            # Not chained: numpy's own message quotes the value.
             raise SchemaError(
                 "An array must hold numbers, categories as their codes. Got other values: pass a DataFrame instead."
-            ) from error
+            ) from None
+        found = []
         for j, column in enumerate(self.columns):
             if isinstance(column, Category):
                 given = codes[~np.isnan(codes[:, j]), j]
                 wrong = int(np.sum((given != np.rint(given)) | (given < 0) | (given >= len(column.categories))))
                 if wrong:
-                    raise SchemaError(
-                        f"Column {column.name!r} must hold the codes 0 to {len(column.categories) - 1} in an array. "
-                        f"{wrong} values are none of them."
-                    )
+                    found.append(f"column {column.name!r} the codes 0 to {len(column.categories) - 1}, {wrong} are not")
+        if found:
+            raise SchemaError("An array must hold, in " + "; in ".join(found) + ".")
         return codes
 
     def _check_values(self, codes: FloatArray, missing: Missing) -> None:
@@ -296,12 +303,7 @@ class Schema:
                     f"Values must not be missing. Missing values per column: {_counts(absent)}. Fill or drop them, "
                     f"or pass missing='reference', where a missing value means that the feature is absent."
                 )
-        outside = {}
-        for j, column in enumerate(self.columns):
-            if isinstance(column, Number) and len(codes):
-                beyond = int(np.sum((codes[:, j] < column.low) | (codes[:, j] > column.high)))
-                if beyond:
-                    outside[column.name] = beyond
+        outside = self._count_outside(codes)
         if outside:
             warnings.warn(
                 f"Values outside the schema's range, per column: {_counts(outside)}. They are used as they are; "
@@ -310,23 +312,42 @@ class Schema:
                 stacklevel=3,
             )
 
+    def _count_outside(self, codes: FloatArray) -> dict[str, int]:
+        """How many values of each numeric column are outside its range, where any are."""
+        if not len(codes):
+            return {}
+        lowest, highest = codes.min(axis=0), codes.max(axis=0)  # NaN where a value is missing
+        counts = {
+            column.name: int(np.sum((codes[:, j] < column.low) | (codes[:, j] > column.high)))
+            for j, column in enumerate(self.columns)
+            if isinstance(column, Number) and not (column.low <= lowest[j] and highest[j] <= column.high)
+        }
+        return {name: count for name, count in counts.items() if count}
+
 
 def _counts(by_column: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {int(count)}" for name, count in by_column.items())
 
 
-def _require_same_columns(tables: Mapping[str, pd.DataFrame], names: Sequence[Any]) -> None:
+def _column_differences(tables: Mapping[str, pd.DataFrame], names: Sequence[str]) -> list[str]:
+    """Which tables lack a column that the first one has, or have one that it lacks, a sentence each."""
     first = next(iter(tables))
     problems = []
     for party, frame in tables.items():
         lacking = [name for name in names if name not in frame.columns]
         extra = [name for name in frame.columns if name not in names]
         if lacking:
-            problems.append(f"{party!r} lacks {lacking}, which {first!r} has")
+            problems.append(f"All tables must have the same columns: {party!r} lacks {lacking}, which {first!r} has.")
         if extra:
-            problems.append(f"{party!r} has {extra}, which {first!r} lacks")
-    if problems:
-        raise SchemaError("All tables must have the same columns: " + "; ".join(problems) + ".")
-    unnamed = [name for name in names if not isinstance(name, str)]
-    if unnamed:
-        raise SchemaError(f"Column names must be strings. {len(unnamed)} are not: rename the columns.")
+            problems.append(f"All tables must have the same columns: {party!r} has {extra}, which {first!r} lacks.")
+    return problems
+
+
+def _require_names(tables: Mapping[str, pd.DataFrame]) -> None:
+    for party, frame in tables.items():
+        unnamed = sum(not isinstance(name, str) for name in frame.columns)
+        if unnamed:
+            raise SchemaError(f"Column names must be strings. {unnamed} of {party!r} are not: rename the columns.")
+        if not frame.columns.is_unique:
+            twice = sorted(set(frame.columns[frame.columns.duplicated()]))
+            raise SchemaError(f"Column names must differ. These stand twice in {party!r}: {twice}.")

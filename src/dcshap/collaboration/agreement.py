@@ -51,9 +51,9 @@ class Agreement:
             raise InputError(f"`span` must be 'private', 'shared' or 'random'. Got {self.span!r}.")
         if self.missing not in ("error", "reference"):
             raise InputError(f"`missing` must be 'error' or 'reference'. Got {self.missing!r}.")
-        if self.span != "private" and not isinstance(self.reduction, str):
+        if self.span != "private" and not (isinstance(self.reduction, str) and self.reduction == "svd"):
             raise InputError(f"`span={self.span!r}` sets the subspace for all: leave `reduction` at its default.")
-        n_anchor = self.n_anchor if isinstance(self.anchor, str) else len(self.anchor)
+        n_anchor = self._n_anchor()
         if n_anchor < self.dimensions + 2:
             raise InputError(
                 f"The anchor must have more rows than the representations have dimensions. Got {n_anchor} rows for "
@@ -83,15 +83,24 @@ class Agreement:
             )
         return dimensions
 
+    def _n_anchor(self) -> int:
+        if isinstance(self.anchor, str):
+            if not isinstance(self.n_anchor, int | np.integer):
+                raise InputError(f"`n_anchor` must be a whole number. Got {type(self.n_anchor).__name__}.")
+            return int(self.n_anchor)
+        if not hasattr(self.anchor, "__len__"):
+            raise InputError(f"`anchor` must be 'gaussian', 'uniform' or a table. Got {type(self.anchor).__name__}.")
+        return len(self.anchor)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain content; a public table as anchor and a transformer are not in it."""
         return {
             "schema": self.schema.to_dict(),
-            "n_components": self.n_components,
+            "n_components": self.n_components if isinstance(self.n_components, float) else int(self.n_components),
             "reduction": self.reduction if isinstance(self.reduction, str) else None,
             "span": self.span,
             "anchor": self.anchor if isinstance(self.anchor, str) else None,
-            "n_anchor": self.n_anchor,
+            "n_anchor": int(self.n_anchor),
             "scaled": self.scaled,
             "missing": self.missing,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,11 +10,15 @@ import numpy as np
 import scipy.linalg
 
 from dcshap._typing import FloatArray
+from dcshap.encoding import CHUNK
 from dcshap.exceptions import InputError
 
 __all__ = ["Alignment", "AlignmentKind", "align"]
 
 AlignmentKind = Literal["affine", "svd", "orthogonal"]
+# How strongly directions that not all parties share are damped. 0 is plain least squares; the higher, the closer the
+# parties' explanations, and from 8 on small data sets lose accuracy (docs/method.md has the figures).
+DAMPING = 6
 GRID_STEPS = 2.0**20  # grid steps per unit of spread in the common space
 
 
@@ -44,6 +48,15 @@ class Alignment:
         points += self.intercept
         return to_grid(points, self.resolution)
 
+    def leading(self, n: int) -> Alignment:
+        """The map to the first n coordinates of the common space."""
+        return Alignment(np.ascontiguousarray(self.weights[:, :n]), self.intercept[:n], self.resolution)
+
+    def chunks(self, representation: FloatArray) -> Iterator[FloatArray]:
+        """The points of a representation (n, m), some rows at a time; few enough for the processor's cache."""
+        for start in range(0, len(representation), CHUNK):
+            yield self.transform(representation[start : start + CHUNK])
+
 
 def to_grid(points: FloatArray, resolution: float) -> FloatArray:
     """Round points to multiples of the resolution, in place. A power of two divides and multiplies exactly."""
@@ -54,6 +67,14 @@ def to_grid(points: FloatArray, resolution: float) -> FloatArray:
     return points
 
 
+def grid_step(points: FloatArray) -> float:
+    """The step of the grid for a space in which points (n, d) lie: a small fraction of their spread."""
+    spread = np.sqrt(np.mean(points**2))
+    if not spread > 0:
+        raise InputError("Representations must vary. All of them are zero: check the reduction and the data.")
+    return float(2.0 ** np.floor(np.log2(spread)) / GRID_STEPS)
+
+
 def align(anchors: Sequence[FloatArray], *, kind: AlignmentKind = "affine") -> list[Alignment]:
     """Find every party's alignment from the representations of the anchor.
 
@@ -61,8 +82,10 @@ def align(anchors: Sequence[FloatArray], *, kind: AlignmentKind = "affine") -> l
 
     - `"svd"`, the paper's: `Z = U[:, :d]`, `G_i = pinv(A_i) @ Z`;
     - `"affine"`: the A_i centred, `Z = U[:, :d] * Σ[:d]`, and an intercept, without which a party whose reduction is
-      centred elsewhere would be shifted in the common space;
-    - `"orthogonal"`: `U Σ Vᵀ = A_iᵀ A_1`, `G_i = U Vᵀ`; exact where all reductions span the same space.
+      centred elsewhere would be shifted in the common space. Directions that only some parties kept are damped
+      first: there the others' maps would have to guess, and everybody would explain differently;
+    - `"orthogonal"`: `U Σ Vᵀ = A_iᵀ A_1`, `G_i = U Vᵀ`, turned to the principal axes of A_1; exact where all
+      reductions span the same space.
 
     Parameters
     ----------
@@ -75,21 +98,37 @@ def align(anchors: Sequence[FloatArray], *, kind: AlignmentKind = "affine") -> l
         weights, intercepts = _orthogonal(anchors), [np.zeros(anchors[0].shape[1])] * len(anchors)
     else:
         weights, intercepts = _least_squares(anchors, centred=kind == "affine")
-    spread = np.sqrt(np.mean((anchors[0] @ weights[0] + intercepts[0]) ** 2))
-    resolution = float(2.0 ** np.floor(np.log2(spread)) / GRID_STEPS)
+    resolution = grid_step(anchors[0] @ weights[0] + intercepts[0])
     return [Alignment(w, b, resolution) for w, b in zip(weights, intercepts, strict=True)]
 
 
 def _least_squares(anchors: Sequence[FloatArray], *, centred: bool) -> tuple[list[FloatArray], list[FloatArray]]:
     means = [A.mean(axis=0) if centred else np.zeros(A.shape[1]) for A in anchors]
     shifted = [A - mean for A, mean in zip(anchors, means, strict=True)]
-    U, sigma, _ = np.linalg.svd(np.concatenate(shifted, axis=1), full_matrices=False)
+    stacked = np.concatenate(shifted, axis=1)
+    if centred:
+        stacked = _damped(stacked, shifted)
+    U, sigma, _ = np.linalg.svd(stacked, full_matrices=False)
     d = min(A.shape[1] for A in anchors)
     Z = U[:, :d] * _signs(U[:, :d])
     if centred:
         Z = Z * sigma[:d]
     weights: list[FloatArray] = [scipy.linalg.lstsq(A, Z)[0] for A in shifted]
     return weights, [-mean @ G for mean, G in zip(means, weights, strict=True)]
+
+
+def _damped(stacked: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
+    """The stacked representations (n_anchor, Σ m_i) with each direction weighed by how far all parties share it.
+
+    With orthonormal bases Q_i of the parts and `[Q_1 … Q_c] = P S Rᵀ`, `(s² − 1) / (c − 1)` is the mean cosine between
+    the parties' subspaces along a column of P: 1 where all of them kept it, 0 where one alone did.
+    """
+    P, s, _ = np.linalg.svd(np.concatenate([np.linalg.qr(A)[0] for A in parts], axis=1), full_matrices=False)
+    shared = np.clip((s**2 - 1) / (len(parts) - 1), 0, None)
+    if shared[0] < 1e-9:  # nothing in common: there is nothing to prefer
+        return stacked
+    weighed: FloatArray = P @ (((shared / shared[0]) ** DAMPING)[:, None] * (P.T @ stacked))
+    return weighed
 
 
 def _orthogonal(anchors: Sequence[FloatArray]) -> list[FloatArray]:
@@ -99,8 +138,11 @@ def _orthogonal(anchors: Sequence[FloatArray]) -> list[FloatArray]:
             f"`alignment='orthogonal'` needs representations of the same number of dimensions. Got {sorted(shapes)}. "
             f"Use alignment='affine'."
         )
+    # The axes of the common space are the anchor's own, or the first party's private rotation would turn all of it.
+    U, _, Vt = np.linalg.svd(anchors[0], full_matrices=False)
+    axes = Vt.T * _signs(U)
     factors = [np.linalg.svd(A.T @ anchors[0], full_matrices=False) for A in anchors]
-    return [U @ Vt for U, _, Vt in factors]
+    return [U @ Vt @ axes for U, _, Vt in factors]
 
 
 def _signs(U: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,8 +11,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from dcshap._typing import Array, FloatArray
-from dcshap.collaboration.alignment import Alignment, AlignmentKind, align
-from dcshap.collaboration.consent import require_consent
+from dcshap.collaboration.alignment import Alignment, AlignmentKind, align, grid_step, to_grid
+from dcshap.collaboration.consent import carries_rows, refuse, require_consent
 from dcshap.collaboration.labels import require_trainable
 from dcshap.collaboration.messages import (
     Integration,
@@ -22,7 +23,8 @@ from dcshap.collaboration.messages import (
     SharedModel,
 )
 from dcshap.collaboration.records import Pseudonyms
-from dcshap.collaboration.storage import State, read_folder, write_folder
+from dcshap.collaboration.stacking import KEY_WIDTH, stack
+from dcshap.collaboration.storage import State, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
 
 __all__ = ["Analyst"]
@@ -48,7 +50,9 @@ class Analyst:
         self.alignment = alignment
         self.alignments_: dict[str, Alignment] = {}
         self.widths_: dict[str, int] = {}
+        self.resolution_ = 0.0
         self.refusing_: list[str] = []
+        self.carries_rows_ = False
         self._fitted: Any = None
 
     @property
@@ -69,14 +73,15 @@ class Analyst:
         require_consent(self.model, refusing)
         labels = require_trainable([r.labels for r in representations], classifier=is_classifier(self.model))
         found = align([r.anchor for r in representations], kind=self.alignment)
-        points = np.empty((len(labels), found[0].weights.shape[1]))
-        start = 0
-        for representation, alignment in zip(representations, found, strict=True):
-            stop = start + len(representation.rows)
-            points[start:stop] = alignment.transform(representation.rows)
-            start = stop
-        self._fit(points, labels)
-        require_consent(self.model_, refusing, points)
+        pairs = list(zip(representations, found, strict=True))
+        points, labels = stack(
+            chain.from_iterable(alignment.leading(KEY_WIDTH).chunks(r.rows) for r, alignment in pairs),
+            chain.from_iterable(alignment.chunks(r.rows) for r, alignment in pairs),
+            labels,
+        )
+        fitted = self._fit(points, labels)
+        require_consent(fitted, refusing, points)
+        self._fitted = fitted
         self.alignments_ = {r.party: a for r, a in zip(representations, found, strict=True)}
         return {party: Integration(party, alignment, self.model_) for party, alignment in self.alignments_.items()}
 
@@ -96,13 +101,18 @@ class Analyst:
         y = require_trainable([labels.labels[[labelled[p] for p in common]]], classifier=is_classifier(self.model))
         self.widths_ = {r.party: r.rows.shape[1] for r in representations}
         self.refusing_ = [r.party for r in representations if not r.instance_models]
-        self._fit(points, y)
+        self.resolution_ = grid_step(points)
+        to_grid(points, self.resolution_)
+        points, y = stack([points[:, :KEY_WIDTH]], [points], y)
+        self._fitted = self._fit(points, y)
+        self.carries_rows_ = bool(self.refusing_) and carries_rows(self._fitted, points)
         return JoinReport(len(common), {r.party: len(r.rows) - len(common) for r in representations})
 
     def share_model(self) -> SharedModel:
         """The model for the parties to explain with, where all of them agree to what it contains."""
-        require_consent(self.model_, self.refusing_)
-        return SharedModel(self.model_, dict(self.widths_))
+        if self.carries_rows_:
+            refuse(self.model_, self.refusing_)
+        return SharedModel(self.model_, dict(self.widths_), self.resolution_)
 
     def predict_records(self, representations: Sequence[RecordRepresentation], *, probabilities: bool) -> Array:
         """Predict the records that all parties represent, in the order of the first party's."""
@@ -129,7 +139,7 @@ class Analyst:
                     f"{representation.rows.shape[1]} dimensions."
                 )
             columns.append(representation.rows[[rows[p] for p in order]])
-        return np.concatenate(columns, axis=1)
+        return to_grid(np.concatenate(columns, axis=1), self.resolution_)
 
     # --- on disk ------------------------------------------------------------------------------------------
 
@@ -140,6 +150,8 @@ class Analyst:
             "resolutions": {name: a.resolution for name, a in self.alignments_.items()},
             "widths": self.widths_,
             "refusing": self.refusing_,
+            "carries_rows": self.carries_rows_,
+            "resolution": self.resolution_,
         }
         arrays: dict[str, Array] = {}
         for position, alignment in enumerate(self.alignments_.values()):
@@ -150,8 +162,14 @@ class Analyst:
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read an analyst from its folder."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
+        with understood(folder):
+            return cls._from_state(state)
+
+    @classmethod
+    def _from_state(cls, state: State) -> Self:
         analyst = cls(state.models["model"], alignment=state.content["alignment"])
         analyst._fitted = state.models["model"]
+        analyst.resolution_, analyst.carries_rows_ = state.content["resolution"], state.content["carries_rows"]
         analyst.widths_, analyst.refusing_ = state.content["widths"], state.content["refusing"]
         analyst.alignments_ = {
             name: Alignment(state.arrays[f"weights_{i}"], state.arrays[f"intercept_{i}"], resolution)
@@ -161,7 +179,7 @@ class Analyst:
 
     # --- both ---------------------------------------------------------------------------------------------
 
-    def _fit(self, points: FloatArray, labels: Array) -> None:
+    def _fit(self, points: FloatArray, labels: Array) -> Any:
         fitted = clone(self.model)
         try:
             fitted.fit(points, labels)
@@ -170,7 +188,7 @@ class Analyst:
                 f"{type(self.model).__name__} could not be trained on {points.shape[0]} points of {points.shape[1]} "
                 f"dimensions."
             ) from error
-        self._fitted = fitted
+        return fitted
 
 
 def _require_parties(names: Sequence[str]) -> None:

@@ -6,7 +6,9 @@ Each column is drawn from a stream of its own, so that the same seed gives the s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from dcshap._typing import FloatArray
 from dcshap.collaboration.randomness import stream
 from dcshap.columns import Category
-from dcshap.encoding import Encoder
+from dcshap.encoding import CHUNK, Encoder
 from dcshap.exceptions import InputError
 from dcshap.schema import Schema
 
@@ -69,6 +71,10 @@ class Anchor:
 
     def reference(self) -> FloatArray:
         """The anchor's median row as codes (M,): what stands for "feature absent"."""
+        return self._median.copy()
+
+    @cached_property
+    def _median(self) -> FloatArray:
         return self.encoder.schema.median(self.codes)
 
     def encode(self, codes: FloatArray) -> FloatArray:
@@ -76,11 +82,19 @@ class Anchor:
         absent = np.isnan(codes)
         return self.encoder.encode(np.where(absent, self.reference(), codes) if absent.any() else codes)
 
+    def chunks(self, codes: FloatArray) -> Iterator[FloatArray]:
+        """Encode codes (n, M), some rows at a time."""
+        for start in range(0, len(codes), CHUNK):
+            yield self.encode(codes[start : start + CHUNK])
+
 
 def _antithetic(rng: np.random.Generator, n_rows: int) -> FloatArray:
-    """Standard normal draws, half of them the negatives of the others: mean and median are exactly 0."""
-    half = rng.standard_normal((n_rows + 1) // 2)
-    return np.concatenate([half, -half])[:n_rows]
+    """Standard normal draws, half of them the negatives of the others: mean and median are 0.
+
+    The last of an odd number is 0 itself.
+    """
+    half = rng.standard_normal(n_rows // 2)
+    return np.concatenate([half, -half, np.zeros(n_rows % 2)])
 
 
 def _uniform_column(schema: Schema, name: str, n_rows: int, seed: int) -> FloatArray:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from scipy.spatial import cKDTree
+from sklearn.decomposition import KernelPCA
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.impute import KNNImputer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.neighbors import BallTree, KDTree, KernelDensity
 from sklearn.neighbors._base import NeighborsBase
 from sklearn.semi_supervised._label_propagation import BaseLabelPropagation
 from sklearn.svm._base import BaseLibSVM
@@ -15,7 +20,7 @@ from sklearn.svm._base import BaseLibSVM
 from dcshap._typing import FloatArray
 from dcshap.exceptions import PrivacyError
 
-__all__ = ["carries_rows", "require_consent"]
+__all__ = ["carries_rows", "refuse", "require_consent"]
 
 _INSTANCE_BASED = (
     NeighborsBase,
@@ -24,30 +29,46 @@ _INSTANCE_BASED = (
     GaussianProcessRegressor,
     KernelRidge,
     BaseLabelPropagation,
+    # Parts that may stand in a pipeline behind a scaler, where their rows are no longer the training rows themselves.
+    KernelPCA,
+    Nystroem,
+    KNNImputer,
+    KernelDensity,
+    KDTree,
+    BallTree,
+    cKDTree,
 )
 
 
 def require_consent(model: Any, refusing: list[str], rows: FloatArray | None = None) -> None:
     """Refuse a model that carries training rows (n, d), fitted or not, where some party has not agreed to it."""
     if refusing and carries_rows(model, rows):
-        raise PrivacyError(
-            f"{type(model).__name__} contains training rows, so every party must agree that it leaves the analyst. "
-            f"Not agreed: {refusing}. Set instance_models=True at these parties, or use a parametric model "
-            f"(logistic regression, trees, neural network)."
-        )
+        refuse(model, refusing)
+
+
+def refuse(model: Any, refusing: list[str]) -> NoReturn:
+    """Say that a model cannot leave the analyst, and what would help."""
+    raise PrivacyError(
+        f"{type(model).__name__} contains training rows, so every party must agree that it leaves the analyst. "
+        f"Not agreed: {refusing}. Set instance_models=True at these parties, or use a parametric model "
+        f"(logistic regression, trees, neural network)."
+    )
 
 
 def carries_rows(model: Any, rows: FloatArray | None = None) -> bool:
     """Whether an estimator, or any part of it, is instance-based or holds one of the training rows (n, d)."""
-    known = set() if rows is None else {row.tobytes() for row in np.ascontiguousarray(rows)}
-    for part in _parts(model, seen=set()):
-        if isinstance(part, _INSTANCE_BASED):
-            return True
-        if isinstance(part, np.ndarray) and rows is not None and part.ndim == 2 and part.shape[1] == rows.shape[1]:
-            held = np.ascontiguousarray(part, dtype=np.float64) if part.dtype.kind == "f" else None
-            if held is not None and any(row.tobytes() in known for row in held):
-                return True
-    return False
+    return any(
+        isinstance(part, _INSTANCE_BASED) or (rows is not None and _holds_one_of(part, rows))
+        for part in _parts(model, seen=set())
+    )
+
+
+def _holds_one_of(part: Any, rows: FloatArray) -> bool:
+    """Whether a part of a model is an array (k, d) with one of the rows (n, d) in it, to single precision."""
+    if not isinstance(part, np.ndarray) or part.dtype.kind != "f" or part.shape[1:] != rows.shape[1:]:
+        return False
+    known = {row.tobytes() for row in np.ascontiguousarray(rows, dtype=np.float32)}
+    return any(row.tobytes() in known for row in np.ascontiguousarray(part, dtype=np.float32))
 
 
 def _parts(value: Any, seen: set[int]) -> Iterator[Any]:

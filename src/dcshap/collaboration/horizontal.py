@@ -12,9 +12,10 @@ from dcshap.collaboration.alignment import AlignmentKind
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.horizontal_party import HorizontalParty
-from dcshap.collaboration.party import Party
+from dcshap.collaboration.messages import ANALYST
+from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.reduction import ReductionKind
-from dcshap.collaboration.training import ANALYST, Training, for_each, goodness
+from dcshap.collaboration.training import Training, for_each, goodness
 from dcshap.exceptions import InputError
 from dcshap.schema import Missing, Schema
 
@@ -100,6 +101,8 @@ class HorizontalTraining(Training):
             Tables of shape (n_i, M) and labels (n_i,): DataFrames, or arrays in schema order with category codes.
         """
         data = _require_data(data)
+        for name in data:
+            require_name(name)
         schema = self.schema or Schema.from_frames({name: X for name, (X, _) in data.items()})
         self._start()
         parties = self._gather(data, schema)

@@ -13,7 +13,7 @@ from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis
 from dcshap.collaboration.party import Party
-from dcshap.collaboration.reduction import leading_eigenvectors
+from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix
 from dcshap.collaboration.storage import State
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
@@ -35,6 +35,7 @@ class HorizontalParty(Party):
         super().__init__(*args, **kwargs)
         self._labels: Array | None = None
         self._keys: dict[str, bytes] = {}
+        self._partners: set[str] = set()
         self._basis: FloatArray | None = None
         self.alignment_: Alignment | None = None
         self.model_: Any = None
@@ -67,25 +68,23 @@ class HorizontalParty(Party):
         """The party's moments `[1 X]ᵀ [1 X]`, upper triangle, under the masks it shares with every other party."""
         if not self._keys:
             raise ProtocolError(f"Party {self.name!r} must share keys with the other parties before it sends moments.")
-        encoded = self.anchor.encode(self.codes)
-        moments = np.empty((encoded.shape[1] + 1,) * 2)
-        moments[0, 0], moments[0, 1:], moments[1:, 1:] = len(encoded), encoded.sum(axis=0), encoded.T @ encoded
+        # Each key masks once: the next round needs new ones.
+        keys, self._keys, self._partners = self._keys, {}, set(self._keys)
+        moments = moment_matrix(self._encoded())
         upper = moments[np.triu_indices(len(moments))]
-        return MaskedMoments(self.name, masked(upper, party=self.name, keys=self._keys))
+        return MaskedMoments(self.name, masked(upper, party=self.name, keys=keys))
 
     def shared_basis(self, moments: Sequence[MaskedMoments]) -> SpanBasis:
         """Add up all parties' moments, as the party that leads; the common leading subspace goes to the others."""
-        if {m.party for m in moments} != {self.name, *self._keys}:
-            raise ProtocolError(
-                f"Moments must come from {sorted({self.name, *self._keys})}. Got {sorted(m.party for m in moments)}."
-            )
+        expected, given = sorted({self.name, *self._partners}), sorted(m.party for m in moments)
+        if given != expected:
+            raise ProtocolError(f"Moments must come from {expected}, once from each. Got {given}.")
         total = unmasked_sum([m.words for m in moments])
         size = self.anchor.encoder.n_coordinates + 1
         matrix = np.zeros((size, size))
         matrix[np.triu_indices(size)] = total
         matrix += np.triu(matrix, 1).T
-        covariance = matrix[1:, 1:] / matrix[0, 0] - np.outer(matrix[0, 1:], matrix[0, 1:]) / matrix[0, 0] ** 2
-        return SpanBasis(leading_eigenvectors(covariance, self.agreement.dimensions))
+        return SpanBasis(leading_eigenvectors(covariance(matrix), self.agreement.dimensions))
 
     def receive_basis(self, message: SpanBasis) -> None:
         """Use the common subspace."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dcshap._tables import as_array
 from dcshap._typing import Array
 from dcshap.exceptions import InputError
 
@@ -15,13 +16,13 @@ __all__ = ["as_labels", "require_trainable"]
 
 def as_labels(y: Any) -> Array:
     """Labels (n,) as numbers, booleans or text; anything else cannot leave a party."""
-    labels = np.asarray(y)
+    labels = as_array(y)
     if labels.ndim != 1:
         raise InputError(f"Labels must have one dimension. Got shape {labels.shape}.")
     missing = int(np.sum(pd.isna(labels)))
     if missing:
         raise InputError(f"Labels must not be missing. {missing} of {len(labels)} are: drop these rows.")
-    if labels.dtype.kind not in "biufUO" and not pd.api.types.is_string_dtype(labels.dtype):
+    if labels.dtype.kind not in "biufUO":
         raise InputError(f"Labels must be numbers, booleans or text. Got the type {labels.dtype}.")
     if labels.dtype.kind == "O":
         kinds = sorted({type(label).__name__ for label in labels})

@@ -21,6 +21,7 @@ from dcshap.collaboration.records import Pseudonyms
 from dcshap.collaboration.summation import Words
 
 __all__ = [
+    "ANALYST",
     "AnchorSeed",
     "Integration",
     "JoinReport",
@@ -35,6 +36,9 @@ __all__ = [
     "SharedModel",
     "SpanBasis",
 ]
+
+
+ANALYST = "analyst"  # the name under which the analyst sends and receives; no party may bear it
 
 
 @dataclass(frozen=True)
@@ -139,10 +143,11 @@ class JoinReport(Message):
 
 @dataclass(frozen=True)
 class SharedModel(Message):
-    """The model, and in which order it takes the parties' representations."""
+    """The model, in which order it takes the parties' representations, and the grid it takes them on."""
 
     model: Any
     widths: dict[str, int]
+    resolution: float
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,7 +18,7 @@ import numpy as np
 from dcshap._typing import FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.anchor import Anchor
-from dcshap.collaboration.messages import AnchorSeed
+from dcshap.collaboration.messages import ANALYST, AnchorSeed
 from dcshap.collaboration.randomness import fresh_seed
 from dcshap.collaboration.reduction import (
     LinearReduction,
@@ -27,10 +27,10 @@ from dcshap.collaboration.reduction import (
     fit_reduction,
     random_basis,
 )
-from dcshap.collaboration.storage import State, read_folder, write_folder
+from dcshap.collaboration.storage import State, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning
 
-__all__ = ["OwnRows", "Party"]
+__all__ = ["OwnRows", "Party", "require_name"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,17 @@ class OwnRows:
     medoid: FloatArray
     low: FloatArray  # the first percentile
     high: FloatArray  # the last
+
+
+def require_name(name: Any) -> str:
+    """A party's name, if it can be one; it becomes part of a folder's name."""
+    if not isinstance(name, str) or not re.fullmatch(r"[\w@-][\w .@-]{0,63}", name):
+        raise InputError(
+            "A party's name must be 1 to 64 letters, digits, spaces or any of '_.@-', not beginning with a dot."
+        )
+    if name == ANALYST:
+        raise InputError(f"A party must not be called {ANALYST!r}: that is the name of the one who trains.")
+    return name
 
 
 class Party:
@@ -69,11 +80,7 @@ class Party:
         private_seed: int | None = None,
         instance_models: bool = False,
     ) -> None:
-        if not isinstance(name, str) or not re.fullmatch(r"[\w@-][\w .@-]{0,63}", name):
-            raise InputError(
-                "A party's name must be 1 to 64 letters, digits, spaces or any of '_.@-', not beginning with a dot."
-            )
-        self.name = name
+        self.name = require_name(name)
         self.agreement = agreement
         self.private_seed = fresh_seed() if private_seed is None else private_seed
         self.instance_models = instance_models
@@ -118,7 +125,7 @@ class Party:
     def _take_rows(self, X: Any) -> None:
         codes = self.agreement.schema.codes(X, missing=self.agreement.missing)
         if len(codes) == 0:
-            raise InputError(f"Party {self.name!r} must hold at least one row. Got none.")
+            raise InputError("A party must hold at least one row. Got none.")
         self._codes, self._own_rows = codes, None
 
     @property
@@ -166,19 +173,29 @@ class Party:
 
     def _reduce(self, basis: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Find the reduction; the reduced anchor (n_anchor, m) and rows (n, m)."""
-        encoded = self.anchor.encode(self.codes)
         if basis is None and self.agreement.span == "random":
             names = self.anchor.encoder.coordinate_names
             seed = self.anchor_seed if self.anchor_seed is not None else 0
             basis = random_basis(names, self.agreement.dimensions, seed=seed)
         self._reduction = fit_reduction(
             self.agreement.reduction,
-            encoded,
+            self._encoded,
             n_components=self.agreement.dimensions,
             private_seed=self.private_seed,
             basis=basis,
+            n_columns=len(self.agreement.schema),
         )
-        return self._reduction.transform(self.anchor.rows), self._reduction.transform(encoded)
+        anchor = self._reduction.transform(self.anchor.rows)
+        rows = np.empty((len(self.codes), anchor.shape[1]))
+        start = 0
+        for encoded in self._encoded():
+            rows[start : start + len(encoded)] = self._reduction.transform(encoded)
+            start += len(encoded)
+        return anchor, rows
+
+    def _encoded(self) -> Iterator[FloatArray]:
+        """The party's own rows, encoded, some at a time: all of them at once would be a copy of the data."""
+        return self.anchor.chunks(self.codes)
 
     @property
     def linear_reduction(self) -> LinearReduction | None:
@@ -194,7 +211,9 @@ class Party:
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read a party from its folder. Its rows are not in it; what it remembers of them is."""
-        return cls._from_state(read_folder(folder, kind=cls.kind, trusted=trusted))
+        state = read_folder(folder, kind=cls.kind, trusted=trusted)
+        with understood(folder):
+            return cls._from_state(state)
 
     def _state(self) -> State:
         content = {

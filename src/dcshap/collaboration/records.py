@@ -13,7 +13,7 @@ import pandas as pd
 from dcshap._tables import is_array
 from dcshap.exceptions import InputError
 
-__all__ = ["Pseudonyms", "describe_identifiers", "identifiers", "pseudonyms"]
+__all__ = ["Pseudonyms", "identifiers", "pseudonyms"]
 
 Pseudonyms = npt.NDArray[np.void]  # 16 bytes each
 
@@ -29,23 +29,21 @@ def identifiers(table: Any) -> list[str]:
         return [str(row) for row in range(len(table))]
     if table.index.hasnans:
         raise InputError(f"Record identifiers must not be missing. {int(np.sum(table.index.isna()))} are.")
-    if not table.index.is_unique:
+    names = [_as_text(value) for value in table.index.tolist()]
+    repeated = len(names) - len(set(names))
+    if repeated:
         raise InputError(
-            f"Record identifiers must differ. {int(table.index.duplicated().sum())} rows repeat one. "
-            f"Drop or number the repeated records."
+            f"Record identifiers must differ. {repeated} rows repeat one. Drop or number the repeated records."
         )
-    if pd.api.types.is_float_dtype(table.index.dtype):
-        return [str(int(value)) if value == int(value) else str(value) for value in table.index.tolist()]
-    return [str(value) for value in table.index.tolist()]
+    return names
+
+
+def _as_text(identifier: Any) -> str:
+    whole = isinstance(identifier, float) and identifier.is_integer()
+    return str(int(identifier)) if whole else str(identifier)
 
 
 def pseudonyms(names: Sequence[str], *, key: bytes) -> Pseudonyms:
     """Keyed pseudonyms (n,): equal where identifiers are, and meaningless without the key."""
     joined = b"".join(hmac.digest(key, name.encode(), "sha256")[: _DTYPE.itemsize] for name in names)
     return np.frombuffer(joined, dtype=_DTYPE)
-
-
-def describe_identifiers(names: Sequence[str], *, most: int = 5) -> str:
-    """A few identifiers and how many more, for a message on the screen of the party whose they are."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

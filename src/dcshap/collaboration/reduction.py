@@ -7,6 +7,7 @@ fresh maps could otherwise reconstruct what a single one hides.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -23,6 +24,7 @@ from dcshap.exceptions import InputError, PrivacyError
 __all__ = ["LinearReduction", "Reduction", "ReductionKind", "TransformerReduction", "fit_reduction", "random_basis"]
 
 ReductionKind = Literal["svd", "pca", "random", "lpp"]
+LPP_NEIGHBOURS = 10
 LPP_ROWS = 2000  # a neighbourhood graph of more rows costs much and moves the subspace little
 
 
@@ -44,7 +46,8 @@ class LinearReduction:
     def transform(self, encoded: FloatArray) -> FloatArray:
         """Reduce coordinates (n, p) to (n, m)."""
         reduced: FloatArray = encoded @ self.weights
-        reduced += self.offset
+        if self.offset.any():
+            reduced += self.offset
         return reduced
 
 
@@ -61,41 +64,69 @@ class TransformerReduction:
         return reduced
 
 
+def moment_matrix(chunks: Iterable[FloatArray]) -> FloatArray:
+    """The moments `[1 X]ᵀ [1 X]` (p + 1, p + 1) of rows that come some at a time: count, sums and products."""
+    total: FloatArray | None = None
+    for rows in chunks:
+        moments = np.empty((rows.shape[1] + 1,) * 2)
+        moments[0, 0], moments[0, 1:], moments[1:, 1:] = len(rows), np.ones(len(rows)) @ rows, rows.T @ rows
+        moments[1:, 0] = moments[0, 1:]
+        total = moments if total is None else total + moments
+    if total is None:
+        raise InputError("Moments need at least one row. Got none.")
+    return total
+
+
+def covariance(moments: FloatArray) -> FloatArray:
+    """The covariance (p, p) that a moment matrix (p + 1, p + 1) stands for."""
+    count, sums = moments[0, 0], moments[0, 1:]
+    return np.asarray(moments[1:, 1:] / count - np.outer(sums, sums) / count**2)
+
+
 def fit_reduction(
     kind: ReductionKind | Any,
-    encoded: FloatArray,
+    chunks: Callable[[], Iterable[FloatArray]],
     *,
     n_components: int,
     private_seed: int,
     basis: FloatArray | None = None,
+    n_columns: int | None = None,
 ) -> Reduction:
     """Find a party's reduction.
 
     Parameters
     ----------
     kind : {"svd", "pca", "random", "lpp"} or scikit-learn transformer
-    encoded : array of shape (n, p)
-        The party's own rows.
+    chunks : callable
+        Gives the party's own encoded rows, (n_1, p), (n_2, p), …
     n_components : int
     private_seed : int
     basis : array of shape (p, n_components), optional
         The subspace, where the parties agreed on a common one; the party's own rows are then not looked at.
+    n_columns : int, optional
+        How many raw columns the p coordinates stand for, p by default. A transformer that picks its number of
+        dimensions itself must pick fewer.
     """
     if basis is None and not isinstance(kind, str):
-        return _fit_transformer(kind, encoded, n_components, private_seed)
+        encoded = np.concatenate(list(chunks()))
+        reduction = _fit_transformer(kind, encoded, n_components, private_seed)
+        _require_reduced(reduction, encoded.shape[1] if n_columns is None else n_columns)
+        return reduction
     offset = np.zeros(n_components)
     if basis is not None:
         weights = basis
     elif kind == "svd":
-        weights = leading_eigenvectors(encoded.T @ encoded, n_components)
+        weights = leading_eigenvectors(moment_matrix(chunks())[1:, 1:], n_components)
     elif kind == "pca":
-        mean = encoded.mean(axis=0)
-        weights = leading_eigenvectors(encoded.T @ encoded - len(encoded) * np.outer(mean, mean), n_components)
-        offset = -mean @ weights
+        moments = moment_matrix(chunks())
+        weights = leading_eigenvectors(covariance(moments), n_components)
+        offset = -moments[0, 1:] / moments[0, 0] @ weights
     elif kind == "random":
-        weights = orthonormal(stream(private_seed, "reduction").standard_normal((encoded.shape[1], n_components)))
+        p = next(iter(chunks())).shape[1]
+        weights = orthonormal(stream(private_seed, "reduction").standard_normal((p, n_components)))
     elif kind == "lpp":
-        weights = _locality_preserving(encoded, n_components, stream(private_seed, "reduction"))
+        rows = np.concatenate(list(chunks()))
+        weights = _locality_preserving(rows, n_components, stream(private_seed, "reduction"))
     else:
         raise InputError(
             f"`reduction` must be 'svd', 'pca', 'random', 'lpp' or a scikit-learn transformer. Got {kind!r}."
@@ -132,40 +163,62 @@ def _rotation(size: int, private_seed: int) -> FloatArray:
 
 
 def _locality_preserving(encoded: FloatArray, n_components: int, rng: np.random.Generator) -> FloatArray:
-    """Directions that keep neighbours together: smallest of `Xᵀ L X a = λ Xᵀ D X a` (He and Niyogi, 2003)."""
+    """Directions that keep neighbours together: smallest of `Xᵀ L X a = λ Xᵀ D X a` (He and Niyogi, 2003).
+
+    As in their paper, principal components first take away the directions without spread, in which all rows are
+    neighbours and λ would be 0.
+    """
     rows = encoded
     if len(rows) > LPP_ROWS:
         rows = rows[np.sort(rng.choice(len(rows), LPP_ROWS, replace=False))]
     if len(rows) < 3:
         raise InputError(f"`reduction='lpp'` needs at least 3 rows per party. Got {len(rows)}.")
-    graph = kneighbors_graph(rows, n_neighbors=min(10, len(rows) - 1), mode="connectivity")
+    graph = kneighbors_graph(rows, n_neighbors=min(LPP_NEIGHBOURS, len(rows) - 1), mode="connectivity")
     graph = graph.maximum(graph.T)
     degrees = np.asarray(graph.sum(axis=1)).ravel()
-    weighted = rows.T @ (degrees[:, None] * rows)
-    laplacian = weighted - rows.T @ (graph @ rows)
-    # A direction without spread would make the problem singular.
-    weighted += 1e-9 * np.trace(weighted) / len(weighted) * np.eye(len(weighted))
+    centred = rows - rows.mean(axis=0)
+    spread, axes = scipy.linalg.eigh(centred.T @ centred)
+    kept = max(n_components, int(np.sum(spread > 1e-9 * spread[-1])))
+    axes = axes[:, -kept:]
+    points = centred @ axes
+    weighted = points.T @ (degrees[:, None] * points)
+    laplacian = weighted - points.T @ (graph @ points)
+    # Fewer directions with spread than components would leave the problem singular.
+    weighted += 1e-12 * np.trace(weighted) / kept * np.eye(kept)
     _, vectors = scipy.linalg.eigh(laplacian, weighted, subset_by_index=[0, n_components - 1])
-    return orthonormal(vectors)
+    return orthonormal(axes @ vectors)
 
 
-def _fit_transformer(transformer: Any, encoded: FloatArray, n_components: int, private_seed: int) -> Reduction:
+def _fit_transformer(
+    transformer: Any, encoded: FloatArray, n_components: int, private_seed: int
+) -> TransformerReduction:
     if not hasattr(transformer, "fit") or not hasattr(transformer, "transform"):
         raise InputError(
             f"A transformer must have `fit` and `transform`, so that new rows can be reduced too. "
             f"{type(transformer).__name__} has not."
         )
     fitted = clone(transformer)
-    parameters = fitted.get_params(deep=False)
+    parameters = fitted.get_params()
     if "n_components" in parameters:
         fitted.set_params(n_components=n_components)
-    if parameters.get("random_state", 0) is None:
-        fitted.set_params(random_state=derived_seed(private_seed, "reduction") % 2**32)
-    fitted.fit(encoded)
-    width = np.asarray(fitted.transform(encoded[:1])).shape[1]
-    if width >= encoded.shape[1]:
-        raise PrivacyError(
-            f"A reduction must have fewer dimensions than columns, or it hides nothing. {type(transformer).__name__} "
-            f"made {width} of {encoded.shape[1]}. Lower its number of components."
-        )
+    # Every part of a pipeline that draws at random must draw the same again.
+    unseeded = [name for name, value in parameters.items() if name.endswith("random_state") and value is None]
+    fitted.set_params(**{name: derived_seed(private_seed, "reduction", name) % 2**32 for name in unseeded})
+    try:
+        fitted.fit(encoded)
+        width = np.asarray(fitted.transform(encoded[:1])).shape[1]
+    except ValueError as error:
+        raise InputError(
+            f"{type(transformer).__name__} must reduce {encoded.shape[0]} rows of {encoded.shape[1]} coordinates to "
+            f"{n_components} dimensions, and could not. A party may hold too few rows for it."
+        ) from error
     return TransformerReduction(fitted, _rotation(width, private_seed))
+
+
+def _require_reduced(reduction: TransformerReduction, n_columns: int) -> None:
+    width = len(reduction.rotation)
+    if width >= n_columns:
+        raise PrivacyError(
+            f"A reduction must have fewer dimensions than columns, or it hides nothing. "
+            f"{type(reduction.transformer).__name__} made {width} of {n_columns}. Lower its number of components."
+        )

@@ -1,6 +1,7 @@
 """Roles on disk: JSON, arrays without pickle, models through skops. Reading a folder never runs code from it.
 
-A folder holds `contents.json`, which names every other file with its sha256, and is written as a whole or not at all.
+A folder holds `contents.json`, which names every other file with its sha256, and its own; it is written as a whole or
+not at all.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
 import tempfile
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,9 @@ import skops.io
 from dcshap._typing import Array
 from dcshap.exceptions import StorageError
 
-__all__ = ["State", "read_folder", "read_model", "write_folder", "write_model"]
+__all__ = ["PLAIN", "State", "plain", "read_folder", "read_model", "understood", "write_folder", "write_model"]
+
+PLAIN = (str, int, float, bool, dict)
 
 VERSION = 1
 CONTENTS = "contents.json"
@@ -45,6 +49,21 @@ TRUSTED = frozenset(
 )
 
 
+# What the readers of zip files, arrays and skops raise on bytes that nobody wrote.
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ImportError,
+    RuntimeError,
+)
+
+
 @dataclass(frozen=True)
 class State:
     """What a role is made of: plain content, arrays, and estimators."""
@@ -58,8 +77,8 @@ class State:
 def write_folder(folder: str | Path, state: State) -> None:
     """Write a state to a folder, in place of an earlier one; nobody but the owner can read it."""
     target = Path(folder)
-    if target.exists() and any(target.iterdir()) and not (target / CONTENTS).exists():
-        raise StorageError(f"{target} must be empty, new, or a folder that dcshap wrote. It holds other files.")
+    if target.exists():
+        _require_own(target)
     files = {f"{name}.skops": write_model(model) for name, model in state.models.items()}
     if state.arrays:
         files["arrays.npz"] = _array_bytes(state.arrays)
@@ -70,14 +89,32 @@ def write_folder(folder: str | Path, state: State) -> None:
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
         "content": state.content,
     }
-    files[CONTENTS] = json.dumps(contents, indent=1).encode()
+    files[CONTENTS] = json.dumps(contents | {"sha256": _digest(contents)}, indent=1).encode()
     target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))  # readable by the owner alone
-    for name, data in files.items():
-        (fresh / name).write_bytes(data)
-    if target.exists():
-        shutil.rmtree(target)
-    fresh.rename(target)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as aside:
+        fresh = Path(aside) / "new"
+        fresh.mkdir(mode=0o700)
+        for name, data in files.items():
+            (fresh / name).write_bytes(data)
+        if target.exists():
+            target.rename(Path(aside) / "old")
+        fresh.rename(target)
+
+
+def plain(value: Any) -> Any:
+    """A number of numpy's as Python's own, which JSON can hold; a mapping of them too."""
+    if isinstance(value, dict):
+        return {key: plain(entry) for key, entry in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@contextmanager
+def understood(folder: str | Path) -> Iterator[None]:
+    """Where a folder's files are whole but do not fit together, say so."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise StorageError(f"{folder} is whole, but its contents do not fit together: train and save again.") from error
 
 
 def read_folder(folder: str | Path, *, kind: str, trusted: Sequence[str] = ()) -> State:
@@ -117,7 +154,7 @@ def read_model(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
                 f"loaded; name them in `trusted` if you know who wrote it."
             )
         return skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, ImportError) as error:
+    except _UNREADABLE as error:
         raise StorageError("A model could not be read: the file is damaged or from another version.") from error
 
 
@@ -125,18 +162,43 @@ def _read_contents(folder: Path) -> dict[str, Any]:
     try:
         contents = json.loads((folder / CONTENTS).read_text(encoding="utf-8"))
         complete = isinstance(contents, dict) and contents["format"] == "dcshap"
-        found = contents["version"], contents["kind"], contents["files"], contents["content"]
-    except FileNotFoundError as error:
+        version, digest = contents["version"], contents.pop("sha256")
+    except OSError as error:
         raise StorageError(f"{folder} must be a folder that dcshap wrote. It has no {CONTENTS}.") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StorageError(f"{folder / CONTENTS} is damaged.") from error
-    if not complete or found[0] != VERSION:
-        raise StorageError(f"{folder} must be of version {VERSION}. It is of version {found[0]!r}: train again.")
+    if not complete or version != VERSION:
+        raise StorageError(f"{folder} must be of version {VERSION}. It is of version {version!r}: train again.")
+    if _digest(contents) != digest or not isinstance(contents.get("files"), dict) or "content" not in contents:
+        raise StorageError(f"{folder / CONTENTS} is damaged.")
     return dict(contents)
 
 
+def _digest(contents: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+
+
+def _require_own(folder: Path) -> None:
+    """Refuse to replace a folder that holds anything which dcshap did not write."""
+    refusal = f"{folder} must be empty, new, or a folder that dcshap wrote. It holds other files."
+    if not folder.is_dir():
+        raise StorageError(refusal)
+    entries = {entry.name: entry for entry in folder.iterdir()}
+    if not entries:
+        return
+    try:
+        written = {CONTENTS, *_read_contents(folder)["files"]}
+    except StorageError as error:
+        raise StorageError(refusal) from error
+    for name, entry in entries.items():
+        if entry.is_dir() and not entry.is_symlink():
+            _require_own(entry)
+        elif name not in written:
+            raise StorageError(refusal)
+
+
 def _read_checked(folder: Path, name: str, digest: str) -> bytes:
-    if Path(name).name != name:
+    if Path(name).name != name or "\\" in name:
         raise StorageError(f"{folder} names a file outside of itself: it is damaged or was tampered with.")
     try:
         data = (folder / name).read_bytes()
@@ -158,5 +220,5 @@ def _read_arrays(folder: Path, data: bytes) -> dict[str, Array]:
         # No pickle, ever: an array of objects would run what it contains.
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, zipfile.BadZipFile, OSError) as error:
+    except _UNREADABLE as error:
         raise StorageError(f"The arrays in {folder} are damaged, or contain objects, which are never read.") from error

@@ -22,7 +22,7 @@ Words = npt.NDArray[np.uint8]
 _BYTES = 16
 _MODULUS = 1 << (8 * _BYTES)
 _FRACTION = 2.0**64
-_LIMIT = 2.0**60  # leaves room for the sum of a few parties
+_LIMIT = 2.0**62  # what the sum may reach, with its sign, in the 64 bits before the point
 
 
 def masked(values: FloatArray, *, party: str, keys: Mapping[str, bytes]) -> Words:
@@ -39,8 +39,11 @@ def masked(values: FloatArray, *, party: str, keys: Mapping[str, bytes]) -> Word
     -------
     array of shape (k, 16) of bytes
     """
-    if not np.all(np.abs(values) < _LIMIT):
-        raise InputError("Moments must be finite and below 2⁶⁰ to be summed securely. Scale the columns (scaled=True).")
+    if not np.all(np.abs(values) < _LIMIT / (len(keys) + 1)):
+        raise InputError(
+            "Moments must be finite and below 2⁶² over all parties to be summed securely. Scale the columns "
+            "(scaled=True)."
+        )
     total = [int(value * _FRACTION) for value in values.tolist()]
     for other, key in keys.items():
         sign = 1 if party < other else -1

@@ -14,16 +14,14 @@ from sklearn.metrics import accuracy_score, r2_score
 from dcshap._typing import Array
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.labels import as_labels
-from dcshap.collaboration.messages import Message, Sent
-from dcshap.collaboration.party import Party
+from dcshap.collaboration.messages import ANALYST, Message, Sent
+from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
-from dcshap.collaboration.storage import State, read_folder, write_folder
-from dcshap.exceptions import InputError, NotFittedError, SchemaError
+from dcshap.collaboration.storage import PLAIN, State, plain, read_folder, understood, write_folder
+from dcshap.exceptions import InputError, NotFittedError
 from dcshap.schema import Schema
 
 __all__ = ["ANALYST", "Training", "for_each", "goodness"]
-
-ANALYST = "analyst"
 
 M = TypeVar("M", bound=Message)
 
@@ -41,6 +39,8 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     party_class: ClassVar[type[Party]]
     random_state: Any
     model: Any
+    reduction: Any
+    anchor: Any
     parties_: dict[str, Any]
     analyst_: Analyst
 
@@ -64,15 +64,23 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
             )
 
     def _private_seed(self, name: str) -> int:
-        """A party's private seed. A party that was there before keeps its own, unless a seed says otherwise."""
-        known = getattr(self, "parties_", {})
-        if name in known and self.random_state is None:
-            return int(known[name].private_seed)
-        return derived_seed(self._root, "private", name)
+        """A party's private seed: the one it had before, unless a whole number as `random_state` says otherwise."""
+        known = self._known_parties()
+        return int(known[name].private_seed) if name in known else derived_seed(self._root, "private", name)
+
+    def _shared_seed(self) -> int:
+        """The parties' shared seed. It too is kept: a random span is drawn from it."""
+        seeds = [party.anchor_seed for party in self._known_parties().values()]
+        return int(seeds[0]) if seeds else derived_seed(self._root, "shared")
+
+    def _known_parties(self) -> dict[str, Any]:
+        """The parties of an earlier training, whose seeds are to be used again."""
+        seeded = isinstance(self.random_state, int | np.integer)
+        return {} if seeded else getattr(self, "parties_", {})
 
     def _agree_on_anchor(self, parties: Sequence[Party]) -> None:
         lead, *others = parties
-        proposal = lead.propose_anchor(derived_seed(self._root, "shared"))
+        proposal = lead.propose_anchor(self._shared_seed())
         for party in others:
             party.receive_anchor(self._deliver(lead.name, party.name, proposal))
 
@@ -93,13 +101,17 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
         self._require_fitted()
         parameters = self.get_params(deep=False)
         schema = parameters.pop("schema", None)
+        models = {"model": clone(self.model)}
+        if not isinstance(self.reduction, str):
+            models["reduction"] = clone(self.reduction)
         content = {
-            "parameters": {k: v for k, v in parameters.items() if isinstance(v, str | int | float | bool | dict)},
+            "parameters": {name: plain(v) for name, v in parameters.items() if isinstance(plain(v), PLAIN)},
             "schema": None if schema is None else schema.to_dict(),
+            "public_anchor": not isinstance(self.anchor, str),
             "parties": list(self.parties_),
             "sent": [asdict(line) for line in self.sent_],
         } | self._more_content()
-        write_folder(folder, State(self.kind, content, models={"model": clone(self.model)}))
+        write_folder(folder, State(self.kind, content, models=models))
         for name, party in self.parties_.items():
             party.save(Path(folder) / f"party-{name}")
         self.analyst_.save(Path(folder) / ANALYST)
@@ -108,14 +120,25 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read a run from its folder; it predicts and explains as the one that was saved."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
-        content = state.content
-        schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
-        run = cls(state.models["model"], schema=schema, **content["parameters"])
-        run.sent_ = [Sent(**(line | {"shapes": _tuples(line["shapes"])})) for line in content["sent"]]
-        run.parties_ = {
-            name: cls.party_class.load(Path(folder) / f"party-{name}", trusted=trusted) for name in content["parties"]
-        }
+        with understood(folder):
+            run = cls._from_state(state)
+            names = [require_name(name) for name in state.content["parties"]]
+        run.parties_ = {name: cls.party_class.load(Path(folder) / f"party-{name}", trusted=trusted) for name in names}
         run.analyst_ = Analyst.load(Path(folder) / ANALYST, trusted=trusted)
+        if state.content["public_anchor"]:
+            run.anchor = next(iter(run.parties_.values())).agreement.anchor
+        return run
+
+    @classmethod
+    def _from_state(cls, state: State) -> Self:
+        content = state.content
+        given = dict(content["parameters"])
+        if content["schema"] is not None:
+            given["schema"] = Schema.from_dict(content["schema"])
+        if "reduction" in state.models:
+            given["reduction"] = state.models["reduction"]
+        run = cls(state.models["model"], **given)
+        run.sent_ = [Sent(**(line | {"shapes": _tuples(line["shapes"])})) for line in content["sent"]]
         run._restore(content)
         return run
 
@@ -127,20 +150,25 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
 
 
 def for_each(names: Iterable[str], action: Callable[[str], None]) -> None:
-    """Do something for every party; where tables do not fit the schema, say so of all of them at once."""
-    problems = []
+    """Do something for every party; where tables are not what they must be, say so of all of them at once."""
+    problems: dict[str, InputError] = {}
     for name in names:
         try:
             action(name)
-        except SchemaError as error:
-            problems.append(f"{name!r}: {error}")
+        except InputError as error:
+            problems[name] = error
     if problems:
-        raise SchemaError(" ".join(problems))
+        kinds = {type(error) for error in problems.values()}
+        kind = kinds.pop() if len(kinds) == 1 else InputError
+        raise kind(" ".join(f"{name!r}: {error}" for name, error in problems.items()))
 
 
 def goodness(model: Any, y: Any, predicted: Array) -> float:
     """Accuracy of a classifier's predictions, R² of a regressor's."""
-    return float((accuracy_score if is_classifier(model) else r2_score)(as_labels(y), predicted))
+    labels = as_labels(y)
+    if len(labels) != len(predicted):
+        raise InputError(f"There must be one label per row. Got {len(predicted)} rows and {len(labels)} labels.")
+    return float((accuracy_score if is_classifier(model) else r2_score)(labels, predicted))
 
 
 def _tuples(shapes: dict[str, list[int]]) -> dict[str, tuple[int, ...]]:

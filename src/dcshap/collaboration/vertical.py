@@ -13,11 +13,12 @@ from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
-from dcshap.collaboration.messages import JoinReport
+from dcshap.collaboration.messages import ANALYST, JoinReport
 from dcshap.collaboration.party import Party
+from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.collaboration.records import identifiers
 from dcshap.collaboration.reduction import ReductionKind
-from dcshap.collaboration.training import ANALYST, Training, for_each, goodness
+from dcshap.collaboration.training import Training, for_each, goodness
 from dcshap.collaboration.vertical_party import VerticalParty, require_same_records
 from dcshap.exceptions import InputError, ModelError, SchemaError
 from dcshap.schema import Missing, Schema
@@ -98,6 +99,8 @@ class VerticalTraining(Training):
             Who holds the labels; the first party by default.
         """
         X = _require_tables(X)
+        if y is None:
+            raise InputError("One party must bring labels. Got None as `y`.")
         holder = next(iter(X)) if label_party is None else label_party
         if holder not in X:
             raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
@@ -134,6 +137,11 @@ class VerticalTraining(Training):
 
         for_each(X, gather)
         _require_disjoint(parties)
+        if self.schema is not None:
+            held = {column for party in parties.values() for column in party.agreement.schema.names}
+            unheld = [column for column in self.schema.names if column not in held]
+            if unheld:
+                raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")
         return parties
 
     def _agreement(self, name: str, table: Any) -> Agreement:
@@ -144,7 +152,11 @@ class VerticalTraining(Training):
         else:
             held = set(as_frame(table).columns)
             schema = self.schema.select([column for column in self.schema.names if column in held])
-        n_components = self.n_components[name] if isinstance(self.n_components, Mapping) else self.n_components
+        n_components = self.n_components
+        if isinstance(n_components, Mapping):
+            if name not in n_components:
+                raise InputError(f"`n_components` must name every party. It names {sorted(map(str, n_components))}.")
+            n_components = n_components[name]
         return Agreement(
             schema,
             n_components=n_components,
@@ -157,7 +169,9 @@ class VerticalTraining(Training):
 
     def _agree_on_key(self, parties: Sequence[VerticalParty]) -> None:
         lead, *others = parties
-        proposal = lead.propose_key()
+        # From the root, so that a run can be repeated: records are joined in the order of their pseudonyms.
+        key = derived_seed(self._root, "pseudonyms").to_bytes(SEED_BITS // 8, "big")
+        proposal = lead.propose_key(key)
         for party in others:
             party.receive_key(self._deliver(lead.name, party.name, proposal))
 
@@ -169,7 +183,8 @@ class VerticalTraining(Training):
 
     def predict_proba(self, X: Mapping[str, Any]) -> FloatArray:
         """Class probabilities (n, K) of records, each party bringing its columns (n, M_i)."""
-        if not hasattr(self.model, "predict_proba"):
+        self._require_fitted()
+        if not hasattr(self.analyst_.model_, "predict_proba"):
             raise ModelError(f"{type(self.model).__name__} gives no probabilities: use `predict`.")
         return self._predict(X, probabilities=True)
 

@@ -11,7 +11,7 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import PseudonymKey, RecordLabels, RecordRepresentation, SharedModel
 from dcshap.collaboration.party import Party
-from dcshap.collaboration.records import describe_identifiers, identifiers, pseudonyms
+from dcshap.collaboration.records import identifiers, pseudonyms
 from dcshap.collaboration.storage import State
 from dcshap.exceptions import InputError, NotFittedError
 
@@ -65,6 +65,7 @@ class VerticalParty(Party):
         names = identifiers(X)
         self._take_rows(X)
         self._identifiers = names
+        self._labels = None
         if y is None:
             return
         labels = as_labels(y)
@@ -117,6 +118,7 @@ class VerticalParty(Party):
         state.content["key"] = self.key.hex()
         if self.shared_model_ is not None:
             state.content["widths"] = self.shared_model_.widths
+            state.content["resolution"] = self.shared_model_.resolution
             state.models["model"] = self.shared_model_.model
         return state
 
@@ -125,14 +127,16 @@ class VerticalParty(Party):
         party = super()._from_state(state)
         party.receive_key(PseudonymKey(bytes.fromhex(state.content["key"])))
         if "model" in state.models:
-            party.receive_model(SharedModel(state.models["model"], state.content["widths"]))
+            party.receive_model(
+                SharedModel(state.models["model"], state.content["widths"], state.content["resolution"])
+            )
         return party
 
 
 def require_same_records(tables: dict[str, list[str]]) -> None:
-    """All parties must be asked about the same records; those that some lack are named."""
+    """All parties must be asked about the same records; how many some lack is said, not which."""
     every = {record for held in tables.values() for record in held}
-    lacking = {name: sorted(every - set(held)) for name, held in tables.items() if every - set(held)}
+    lacking = {name: len(every - set(held)) for name, held in tables.items() if every - set(held)}
     if lacking:
-        said = "; ".join(f"{name!r} lacks {len(r)} ({describe_identifiers(r)})" for name, r in lacking.items())
+        said = "; ".join(f"{name!r} lacks {count} of {len(every)}" for name, count in lacking.items())
         raise InputError(f"All parties must hold the records that are asked for. {said}.")

@@ -60,9 +60,9 @@ def label_skew(
     """Divide rows so that most of each class is in one place.
 
     With two classes and two parties, party 0 gets 90 % of the positives (the second class in sorted order) and
-    10 % of the negatives, party 1 the rest. In general the parties are at home in the classes in turn, from the
-    last class in sorted order to the first: `majority` of a class is shared equally by the parties at home in it,
-    what is left equally by the others.
+    10 % of the negatives, party 1 the rest. In general parties and classes are lined up, from party 0 and the last
+    class to the last party and class 0, and a party's share of a class falls evenly with the distance between them:
+    of three classes, two parties get 90 / 50 / 10 % and 10 / 50 / 90 %.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def label_skew(
     n_parties : int, default=2
         How many parties there are.
     majority : float, default=0.9
-        The share of a class that goes to the parties at home in it, from 0 to 1.
+        The weight of a class at the party that lies where it does, from 0.5 to 1; the furthest party's is the rest.
     random_state : int, Generator or None, default=0
         Where the randomness comes from.
 
@@ -90,8 +90,8 @@ def label_skew(
     """
     codes, classes = _class_codes(y)
     _check_n_parties(n_parties)
-    if not 0 <= majority <= 1:
-        raise InputError(f"`majority` must be a share from 0 to 1. Got {majority} instead.")
+    if not 0.5 <= majority <= 1:
+        raise InputError(f"`majority` must be a share from 0.5 to 1. Got {majority} instead.")
     rng = np.random.default_rng(random_state)
     parts: list[list[Positions]] = [[] for _ in range(n_parties)]
     for code in range(len(classes)):
@@ -226,11 +226,10 @@ def _class_codes(y: ArrayLike) -> tuple[Positions, NDArray[Any]]:
 
 def _class_shares(code: int, n_classes: int, *, n_parties: int, majority: float) -> NDArray[np.float64]:
     """Return what share of one class each party gets."""
-    turn = (n_classes - 1 - code) % n_parties
-    # More parties than classes: several are at home in one class. More classes than parties: the reverse.
-    at_home = np.arange(n_parties) % n_classes == turn
-    n_home = np.count_nonzero(at_home)
-    return np.where(at_home, majority / n_home, (1 - majority) / (n_parties - n_home))
+    place = (n_classes - 1 - code) / (n_classes - 1)
+    distance = np.abs(np.arange(n_parties) / (n_parties - 1) - place)
+    shares: NDArray[np.float64] = majority + (1 - 2 * majority) * distance
+    return shares / shares.sum()
 
 
 def _check_n_parties(n_parties: int) -> None:

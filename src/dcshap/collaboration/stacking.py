@@ -1,0 +1,64 @@
+"""Points of all parties in one table, in an order that depends on the points alone.
+
+A model whose fit or whose ties depend on the order of rows then comes out the same whoever sends first and in whatever
+order, and the rows that an instance-based model contains do not stand party by party.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from dcshap._typing import Array, FloatArray
+
+__all__ = ["KEY_WIDTH", "stack"]
+
+KEY_WIDTH = 8  # coordinates in which points hardly ever agree unless they are equal
+
+Hashes = npt.NDArray[np.uint64]
+
+
+def stack(keys: Iterable[FloatArray], chunks: Iterable[FloatArray], labels: Array) -> tuple[FloatArray, Array]:
+    """Points (n, d) and labels (n,) in their common order.
+
+    Points are ordered by a hash, so that neighbours in the table are none in space: models that learn or validate in
+    parts expect rows in no particular order.
+
+    Parameters
+    ----------
+    keys : iterable of arrays of shape (n_i, k)
+        The first coordinates of the points, all of which are needed before the first point finds its place.
+    chunks : iterable of arrays of shape (n_i, d)
+        The points, some at a time: there is never room for them in two orders.
+    labels : array of shape (n,)
+    """
+    hashes = np.concatenate([_hashes(chunk) for chunk in keys])
+    order = np.argsort(hashes)
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    points: FloatArray | None = None
+    start = 0
+    for chunk in chunks:
+        points = np.empty((len(hashes), chunk.shape[1])) if points is None else points
+        points[position[start : start + len(chunk)]] = chunk
+        start += len(chunk)
+    stacked, labels = (np.empty((0, 0)) if points is None else points), labels[order]
+    _settle_ties(stacked, labels, hashes[order])
+    return stacked, labels
+
+
+def _hashes(points: FloatArray) -> Hashes:
+    multipliers = np.random.default_rng(0).integers(2**64, size=points.shape[1], dtype=np.uint64) | np.uint64(1)
+    hashes: Hashes = np.ascontiguousarray(points).view(np.uint64) @ multipliers
+    return hashes
+
+
+def _settle_ties(points: FloatArray, labels: Array, hashes: Hashes) -> None:
+    """Order, in place, points of one hash by their coordinates, and equal points by their labels."""
+    equal = np.flatnonzero(hashes[1:] == hashes[:-1])
+    tied = np.union1d(equal, equal + 1)
+    _, classes = np.unique(labels[tied], return_inverse=True)
+    settled = tied[np.lexsort((classes, *points[tied].T, hashes[tied]))]
+    points[tied], labels[tied] = points[settled], labels[settled]

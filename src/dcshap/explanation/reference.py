@@ -1,0 +1,105 @@
+"""The reference: the row that stands for "feature absent".
+
+Explanations of the same prediction agree only if they start from the same reference. Taken from the anchor it is the
+same for every party, and its fingerprint proves it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcshap._typing import FloatArray
+from dcshap.collaboration.party import Party
+from dcshap.exceptions import InputError, ReferenceWarning
+from dcshap.schema import Schema
+
+__all__ = ["Reference", "reference_of"]
+
+KINDS = ("anchor", "own", "mean", "medoid")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference row.
+
+    Attributes
+    ----------
+    schema : Schema
+    codes : array of shape (M,)
+    """
+
+    schema: Schema
+    codes: FloatArray
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the schema and the row: equal where two references are, whoever made them."""
+        # Sums in another order may differ in the last digits, which no two parties should stumble over.
+        rounded = [f"{code:.9g}" for code in self.codes + 0.0]
+        text = "\x1f".join([self.schema.fingerprint, *rounded])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The row as a table of one."""
+        return self.schema.frame(self.codes[None, :])
+
+
+def reference_of(party: Party, kind: Any = "anchor") -> Reference:
+    """The reference that a party is asked to use.
+
+    Parameters
+    ----------
+    party : Party
+    kind : {"anchor", "own", "mean", "medoid"} or row
+        The anchor's median, the same for all parties; or the median, mean or most central row of the party's own
+        training rows, as plain KernelSHAP would have it; or a given row (a table of one row, or a mapping of column
+        to value).
+    """
+    schema = party.agreement.schema
+    if isinstance(kind, Reference):
+        codes = kind.codes
+    elif not isinstance(kind, str):
+        codes = _given(schema, kind)
+    elif kind == "anchor":
+        codes = party.anchor.reference()
+    elif kind in KINDS:
+        codes = {"own": party.own_rows.median, "mean": party.own_rows.mean, "medoid": party.own_rows.medoid}[kind]
+    else:
+        raise InputError(f"`reference` must be one of {list(KINDS)} or a row. Got {kind!r}.")
+    _warn_if_far(party, codes)
+    return Reference(schema, codes)
+
+
+def _given(schema: Schema, row: Any) -> FloatArray:
+    if isinstance(row, pd.Series):
+        row = row.to_dict()
+    if isinstance(row, dict):
+        row = pd.DataFrame({name: [value] for name, value in row.items()})
+    table = np.atleast_2d(row) if isinstance(row, np.ndarray | list | tuple) else row
+    codes = schema.codes(table)
+    if len(codes) != 1:
+        raise InputError(f"A given reference must be one row. Got {len(codes)}.")
+    row_codes: FloatArray = codes[0]
+    return row_codes
+
+
+def _warn_if_far(party: Party, codes: FloatArray) -> None:
+    """Say so where the reference lies further outside the party's usual values than those are wide."""
+    own = party.own_rows
+    width = np.maximum(own.high - own.low, 0.1 * party.anchor.encoder.spans())
+    beyond = np.maximum(own.low - codes, codes - own.high) > width
+    far = [name for name, outside in zip(party.agreement.schema.names, beyond, strict=True) if outside]
+    if far:
+        warnings.warn(
+            f"The reference is far from what party {party.name!r} usually sees in {far}: attributions of these columns "
+            f"compare with a case that hardly occurs. Give the columns a `typical` value in the schema.",
+            ReferenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,208 @@
+"""Shapley values and their standard errors from a part of the coalitions.
+
+The odd part of the game gets the Gaussian process prior of `odd_kernel`. Its few constants and one relevance per player
+are those under which the evaluated coalitions are likeliest; given them, the Shapley values' posterior is normal, its
+mean linear in the evaluations. The grand coalition is among these, which makes the mean efficient.
+
+The cost of a process is cubic in its observations, so it takes in `MAX_PROCESS` pairs. Those beyond correct it by a
+regression on its errors of prediction, weighted such that more pairs lead to the Shapley values whatever the game is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_solve, lapack
+from scipy.optimize import minimize
+
+from dcshap._typing import FloatArray
+from dcshap.shapley.odd_kernel import OddKernel
+
+__all__ = ["Posterior", "shapley_posterior"]
+
+MAX_PROCESS = 2048  # pairs: a quarter of a second, 32 MB a matrix
+MIN_FIT, FIT_PER_PLAYER = 256, 5  # pairs that the kernel is chosen by: more made values no better
+FIT_ITERATIONS = 12  # likewise
+
+# In units of the smooth part's variance: what keeps matrices positive definite in spite of rounding.
+ROUNDING = 1e-9
+
+# Logarithms of: weight of single players, nugget, common relevance times m. Weak normal priors with these means keep
+# them from drifting where the evaluations say nothing. A player's relevance is log-normal about the common one: the
+# spread is that of real games, where many players hardly matter, and holds the relevances together in small samples.
+PRIOR_MEANS = np.array([1.0, -4.0, 0.7])
+PRIOR_PRECISION, RELEVANCE_PRECISION = 0.05, 1.0
+BOUNDS = [(-8.0, 12.0), (-16.0, 4.0), (-4.0, 5.0)]
+RELEVANCE_BOUNDS = (-8.0, 4.0)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What is known about the Shapley values of every output.
+
+    Parameters
+    ----------
+    mean : array of shape (m, n_outputs)
+    variance : array of shape (m, n_outputs)
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+def shapley_posterior(s: FloatArray, odd: FloatArray, rng: np.random.Generator) -> Posterior:
+    """The posterior given evaluated pairs.
+
+    Parameters
+    ----------
+    s : array of shape (n, m)
+        One coalition of each pair as signs; the grand coalition is the first.
+    odd : array of shape (n, n_outputs)
+        Half the difference between the coalition's value and its complement's; no output may be 0 throughout.
+    rng : numpy.random.Generator
+        Chooses the pairs for the process, and among them those for its kernel, where there are more than needed.
+    """
+    order = np.concatenate([[0], 1 + rng.permutation(len(s) - 1)])
+    s, odd = s[order], odd[order]
+    n_fit = max(MIN_FIT, FIT_PER_PLAYER * s.shape[1])
+    process = _Process.fit(_likeliest_kernel(s[:n_fit], odd[:n_fit]), s[:MAX_PROCESS], odd[:MAX_PROCESS])
+    if len(s) <= MAX_PROCESS:
+        variance = np.multiply.outer(process.covariance.diagonal(), process.scale)
+        return Posterior(process.mean, variance)
+    return _corrected(process, s[MAX_PROCESS:], odd[MAX_PROCESS:])
+
+
+@dataclass(frozen=True)
+class _Process:
+    """A process given observations: `scale` times a unit process for every output."""
+
+    kernel: OddKernel
+    s: FloatArray  # (n, m)
+    alpha: FloatArray  # (n, n_outputs), K⁻¹ odd
+    scale: FloatArray  # (n_outputs,)
+    mean: FloatArray  # (m, n_outputs), of the Shapley values
+    covariance: FloatArray  # (m, m), of the Shapley values of the unit process
+
+    @classmethod
+    def fit(cls, kernel: OddKernel, s: FloatArray, odd: FloatArray) -> _Process:
+        covariance = kernel.smooth(s, s)
+        covariance[np.diag_indices(len(s))] += kernel.nugget
+        factor, failed = lapack.dpotrf(covariance, lower=1, overwrite_a=1)
+        if failed:
+            raise np.linalg.LinAlgError("The covariance of the evaluated coalitions is singular.")
+        cross = kernel.with_values(s)
+        alpha = cho_solve((factor, True), odd)
+        return cls(
+            kernel=kernel,
+            s=s,
+            alpha=alpha,
+            scale=np.einsum("nk,nk->k", odd, alpha) / len(s),
+            mean=cross.T @ alpha,
+            covariance=kernel.of_values() - cross.T @ cho_solve((factor, True), cross),
+        )
+
+    def predict(self, s: FloatArray) -> FloatArray:
+        """Expected `o` of coalitions that were not observed."""
+        starts = range(0, len(s), MAX_PROCESS)
+        return np.concatenate([self.kernel.smooth(s[at : at + MAX_PROCESS], self.s) @ self.alpha for at in starts])
+
+
+def _likeliest_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:
+    """The kernel of the largest posterior density, the outputs' scales aside."""
+    n_players = s.shape[1]
+    odd = odd / np.sqrt((odd**2).mean(axis=0))
+    start = np.concatenate([PRIOR_MEANS, np.zeros(n_players)])
+    found = minimize(
+        _loss,
+        start,
+        args=(s, odd),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=BOUNDS + [RELEVANCE_BOUNDS] * n_players,
+        options={"maxiter": FIT_ITERATIONS},
+    )
+    return _kernel(found.x)
+
+
+def _kernel(parameters: FloatArray) -> OddKernel:
+    linear, nugget = np.exp(parameters[:2])
+    spread = parameters[3:]
+    return OddKernel(
+        linear=float(linear),
+        nugget=float(nugget + ROUNDING * (1.0 + linear)),
+        relevance=np.exp(parameters[2] + spread) / len(spread),
+    )
+
+
+def _loss(parameters: FloatArray, s: FloatArray, odd: FloatArray) -> tuple[float, FloatArray]:
+    """Minus the logarithm of the posterior density, and its gradient.
+
+    Each output's scale takes its likeliest value. The outputs' likelihoods are averaged, not multiplied: those of a
+    classifier determine each other.
+    """
+    kernel = _kernel(parameters)
+    total = kernel.relevance.sum()
+    inner = (s * kernel.relevance) @ s.T
+    rising, falling = np.exp(inner - total), np.exp(-inner - total)
+    norm = -np.expm1(-2.0 * total)
+    single, smooth = inner / total, (rising - falling) / norm
+    covariance = kernel.linear * single + smooth
+    covariance[np.diag_indices(len(s))] += kernel.nugget
+    loss, slope = _likelihood(covariance, odd)
+
+    gradient = np.zeros_like(parameters)
+    gradient[0] = kernel.linear * (np.vdot(slope, single) + ROUNDING * np.trace(slope))
+    gradient[1] = np.exp(parameters[1]) * np.trace(slope)
+    per_product = slope * ((rising + falling) / norm + kernel.linear / total)  # of the products s_i t_i
+    common = np.vdot(slope, smooth) / np.tanh(total) + kernel.linear / total * np.vdot(slope, single)
+    by_relevance = (np.einsum("ni,ni->i", s, per_product @ s) - common) * kernel.relevance
+    gradient[2], gradient[3:] = by_relevance.sum(), by_relevance
+
+    off_prior = parameters - np.concatenate([PRIOR_MEANS, np.zeros(len(parameters) - 3)])
+    precision = np.full(len(parameters), RELEVANCE_PRECISION)
+    precision[:3] = PRIOR_PRECISION
+    return loss + 0.5 * float(precision @ off_prior**2), gradient + precision * off_prior
+
+
+def _likelihood(covariance: FloatArray, odd: FloatArray) -> tuple[float, FloatArray]:
+    """Minus the logarithm of the likelihood, and its derivative by the covariance."""
+    n, n_outputs = odd.shape
+    factor, failed = lapack.dpotrf(covariance, lower=1)
+    if failed:
+        return 1e10, np.zeros_like(covariance)
+    inverse, _ = lapack.dpotri(factor, lower=1)
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    alpha = inverse @ odd
+    misfit = np.einsum("nk,nk->k", odd, alpha)
+    loss = 0.5 * n * np.log(misfit / n).mean() + np.log(factor.diagonal()).sum()
+    return float(loss), 0.5 * (inverse - (alpha * (n / n_outputs / misfit)) @ alpha.T)
+
+
+def _corrected(process: _Process, s: FloatArray, odd: FloatArray) -> Posterior:
+    """The process's posterior, updated by pairs that it has not seen.
+
+    What it leaves unexplained is taken for an additive game, with the posterior as its prior, and noise.
+    """
+    n, m = s.shape
+    error = odd - process.predict(s)
+    # The Shapley value is a regression with weights 1 / (C(m, size) size (m − size)). Each coalition that was drawn
+    # stands for as many of its size as there are for each one drawn.
+    inside = np.rint((m + s.sum(axis=1)) / 2.0).astype(np.int64)
+    noise = np.bincount(inside)[inside] * inside * (m - inside) * np.where(2 * inside == m, 2.0, 1.0)
+    noise = noise / noise.mean()
+    level = (error**2 / noise[:, None]).mean(axis=0)
+
+    # An orthonormal basis of the changes that leave the sum of values alone.
+    basis = np.linalg.qr(np.column_stack([np.ones(m), np.eye(m)[:, 1:]]))[0][:, 1:]
+    design = 0.5 * s @ basis
+    weighted = design / noise[:, None]
+    information, pull = weighted.T @ design, weighted.T @ error
+    prior = basis.T @ process.covariance @ basis
+    mean, variance = process.mean.copy(), np.empty_like(process.mean)
+    for k, (scale, noise_level) in enumerate(zip(process.scale, level, strict=True)):
+        # (prior⁻¹ / scale + information / level)⁻¹, without an inverse of the prior, which may be close to singular
+        gain = np.linalg.solve(noise_level * np.eye(m - 1) + scale * prior @ information, scale * prior)
+        mean[:, k] += basis @ (gain @ pull[:, k])
+        variance[:, k] = np.einsum("ij,jk,ik->i", basis, gain * noise_level, basis)
+    return Posterior(mean, variance)

@@ -1,0 +1,107 @@
+"""Rows for coalitions: the sample's cells where a player is in, the reference's where it is out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dcshap._typing import BoolArray, FloatArray, IntArray
+from dcshap.shapley.cells import ArrayCells, Cells
+from dcshap.shapley.coalitions import membership
+from dcshap.shapley.games import Span, Unions
+
+__all__ = ["MaskedRows"]
+
+
+@dataclass(frozen=True)
+class MaskedRows:
+    """Rows in which each player's columns hold the sample's cells or the reference's.
+
+    Parameters
+    ----------
+    cells : Cells
+    players : tuple of tuples of int
+        The columns of each player.
+    """
+
+    cells: Cells
+    players: tuple[tuple[int, ...], ...]
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return len(self.cells.X)
+
+    @property
+    def n_players(self) -> int:
+        """How many players each game has."""
+        return len(self.players)
+
+    @property
+    def n_rows(self) -> int:
+        """One row per coalition and row of the reference."""
+        return len(self.cells.reference)
+
+    @property
+    def width(self) -> int:
+        """How many columns a row has."""
+        return int(self.cells.X.shape[1])
+
+    @property
+    def slack(self) -> float:
+        """Rows are the sums they stand for, but for rounding."""
+        return 0.0
+
+    @property
+    def are_sums(self) -> bool:
+        """Cells of arrays of floats against one reference row are; others have nothing that could be added."""
+        return isinstance(self.cells, ArrayCells) and self.cells.X.dtype == np.float64 and self.n_rows == 1
+
+    def null_players(self) -> BoolArray:
+        """Players whose cells are the reference's own, shape (n_samples, n_players)."""
+        same = self.cells.same()
+        return np.stack([same[:, list(columns)].all(axis=1) for columns in self.players], axis=1)
+
+    def of_span(self, span: Span) -> Any:
+        """Rows of a span's coalitions."""
+        bits = membership(len(span.unions), span.start, span.stop)
+        kept = span.kept()
+        inside = self._inside(bits if kept is None else bits[kept], span.unions)
+        return self.cells.rows(span.sample, inside)
+
+    def of_coalitions(self, sample: int, coalitions: BoolArray) -> Any:
+        """Rows of any coalitions, shape (n_coalitions, n_players)."""
+        everyone = tuple((player,) for player in range(self.n_players))
+        return self.cells.rows(sample, self._inside(coalitions, everyone))
+
+    def of_ends(self, unions: Sequence[Unions]) -> tuple[Any, Any]:  # noqa: ARG002 - cells are what they are
+        """The reference and the samples themselves."""
+        return self.cells.reference, self.cells.X
+
+    def stacked(self, parts: Sequence[Any]) -> Any:
+        """Several tables as one."""
+        return self.cells.stacked(parts)
+
+    def additive(self, spans: Sequence[Span]) -> tuple[FloatArray, FloatArray]:
+        """The reference (n_spans, d), and the difference that each union makes (n_spans, n_unions, d)."""
+        base = np.asarray(self.cells.reference, dtype=np.float64)[0]
+        gaps = np.asarray(self.cells.X, dtype=np.float64)[[span.sample for span in spans]] - base
+        owners = np.stack([self._owners(span.unions) for span in spans])
+        mine = owners[:, None, :] == np.arange(len(spans[0].unions))[:, None]
+        return np.broadcast_to(base, gaps.shape), np.where(mine, gaps[:, None, :], 0.0)
+
+    def _owners(self, unions: Unions) -> IntArray:
+        """For every column the position of the union it belongs to; one past the last if it is in none."""
+        owner = np.full(self.width, len(unions), dtype=np.int64)
+        for position, union in enumerate(unions):
+            for player in union:
+                owner[list(self.players[player])] = position
+        return owner
+
+    def _inside(self, coalitions: BoolArray, unions: Unions) -> BoolArray:
+        """Per coalition and column, whether the sample's cell is used."""
+        never = np.zeros((len(coalitions), 1), dtype=bool)
+        return np.concatenate([coalitions, never], axis=1)[:, self._owners(unions)]

@@ -1,0 +1,77 @@
+"""Owen values: players in blocks, and blocks that come and go as a whole for everybody else.
+
+With `p` blocks and `ω_r = r! (p - r - 1)! / p!`, a player `i` of block `k` gets::
+
+    Ow_i = Σ_{R ⊆ blocks∖k} ω_|R| Sh_i(T ⊆ B_k ↦ v(T ∪ ⋃R))
+
+Coalitions with `T = ∅` or `T = B_k` are unions of whole blocks, the same for every `k`. Their part of the sum is
+the block's Shapley value in the game between blocks, in equal shares to its players. So that game is played once,
+with `2^p` evaluations, and each block adds its proper coalitions only, `(2^n_k - 2) 2^(p-1)`: together
+`Σ_k 2^(n_k + p - 1) - (p - 1) 2^p`. One block's view needs `2^(n_k + p - 1)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcshap._typing import FloatArray
+from dcshap.shapley.exact import Enumeration
+from dcshap.shapley.games import Unions
+
+__all__ = ["OwenPlan"]
+
+
+@dataclass(frozen=True)
+class OwenPlan:
+    """The enumerations that one sample's Owen values need.
+
+    Parameters
+    ----------
+    sample : int
+    blocks : tuple of tuples of int
+        The active players of each block that has any.
+    inside : tuple of int
+        Positions in `blocks` of those whose own players are to be told apart.
+    """
+
+    sample: int
+    blocks: Unions
+    inside: tuple[int, ...]
+
+    def enumerations(self) -> list[Enumeration]:
+        """The game between blocks, then the proper coalitions of each block inside."""
+        between = Enumeration(self.sample, self.blocks, n_own=len(self.blocks))
+        return [between, *(self._within(at) for at in self._with_proper_coalitions())]
+
+    @property
+    def n_evals(self) -> int:
+        """How many coalitions all of them evaluate."""
+        return sum(each.n_evals for each in self.enumerations())
+
+    @property
+    def n_largest(self) -> int:
+        """How many unions the largest of them has."""
+        return max(len(each.unions) for each in self.enumerations())
+
+    def values(self, solved: Sequence[FloatArray], *, n_players: int) -> FloatArray:
+        """Values of all players, shape (n_players, K), from the enumerations' results.
+
+        Players of blocks that were not looked into have an equal share of their block's total.
+        """
+        totals = solved[0]
+        players = np.zeros((n_players, totals.shape[1]))
+        for block, total in zip(self.blocks, totals, strict=True):
+            players[list(block)] = total / len(block)
+        for at, proper in zip(self._with_proper_coalitions(), solved[1:], strict=True):
+            players[list(self.blocks[at])] += proper
+        return players
+
+    def _within(self, at: int) -> Enumeration:
+        own = tuple((player,) for player in self.blocks[at])
+        return Enumeration(self.sample, own + self.blocks[:at] + self.blocks[at + 1 :], n_own=len(own), proper=True)
+
+    def _with_proper_coalitions(self) -> list[int]:
+        return [at for at in self.inside if len(self.blocks[at]) > 1]

@@ -1,0 +1,282 @@
+"""The explanation: attributions with everything needed to read, check, compare, plot and store them."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dcshap._typing import Array, BoolArray, FloatArray, IntArray
+from dcshap.exceptions import InputError, StorageError
+
+if TYPE_CHECKING:
+    import shap
+
+__all__ = ["Explanation"]
+
+_FORMAT = "dcshap explanation 1"
+_ARRAYS = ("values", "base_values", "n_evals", "standard_errors", "converged")
+_TABLES = ("data", "reference")
+_TEXTS = ("feature_names", "output_names", "index", "method", "exact", "blocks")
+_LABELS = ("reference_fingerprint", "party", "view")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Explanation:
+    """Attributions of `n` samples to `M` players, for one output of a model or for `K`.
+
+    Every sample keeps its axis: `explanation[3]` is an explanation of one sample, `values` of shape (1, M).
+
+    Parameters
+    ----------
+    values : array of shape (n, M) or (n, M, K)
+        What each player contributes. `base_values + values.sum(axis=1)` is the model's answer.
+    base_values : array of shape (n,) or (n, K)
+        The model's answer where all players are out.
+    feature_names : tuple of str, length M
+    output_names : tuple of str, length K
+        One name where `values` has no axis for outputs.
+    index : {"shapley", "owen"}
+        Which value of cooperative game theory this is.
+    method : {"exact", "sampled"}
+    exact : bool
+        Whether every sample's values are exact.
+    n_evals : array of shape (n,)
+        How many coalitions were evaluated for each sample.
+    standard_errors : array shaped as `values`
+        Zero where values are exact.
+    converged : array of shape (n,)
+        Whether each sample's standard errors are as small as was asked for.
+    data : table of shape (n, d), optional
+        The samples, as they were given.
+    reference : table, optional
+        The row or rows that stand for "absent".
+    blocks : mapping of str to tuple of str, optional
+        The blocks of an Owen value, by names of players.
+    reference_fingerprint, party, view : str, optional
+        Which reference, whose explanation, and through whose eyes.
+    """
+
+    values: FloatArray
+    base_values: FloatArray
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    index: str
+    method: str
+    exact: bool
+    n_evals: IntArray
+    standard_errors: FloatArray
+    converged: BoolArray
+    data: Any = None
+    reference: Any = None
+    blocks: Mapping[str, tuple[str, ...]] | None = None
+    reference_fingerprint: str | None = None
+    party: str | None = None
+    view: str | None = None
+
+    def __post_init__(self) -> None:
+        n, n_players = self.values.shape[:2]
+        outputs = self.values.shape[2:]
+        _check_shape("base_values", self.base_values.shape, (n, *outputs))
+        _check_shape("standard_errors", self.standard_errors.shape, self.values.shape)
+        _check_shape("n_evals", self.n_evals.shape, (n,))
+        _check_shape("converged", self.converged.shape, (n,))
+        _check_shape("feature_names", (len(self.feature_names),), (n_players,))
+        _check_shape("output_names", (len(self.output_names),), outputs or (1,))
+
+    @property
+    def predictions(self) -> FloatArray:
+        """The model's answers, shape (n,) or (n, K)."""
+        return np.asarray(self.base_values + self.values.sum(axis=1))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, samples: int | slice | Array | list[int]) -> Explanation:
+        """The explanation of some of the samples, one of them included."""
+        if isinstance(samples, int | np.integer):
+            if not -len(self) <= samples < len(self):
+                raise IndexError(f"There are {len(self)} samples. Got {samples}.")
+            samples = np.array([int(samples) % len(self)])
+        rows = np.arange(len(self))[samples]
+        taken = {name: getattr(self, name)[rows] for name in _ARRAYS}
+        return replace(self, **taken, data=_rows_of(self.data, rows))
+
+    def __repr__(self) -> str:
+        n, n_players = self.values.shape[:2]
+        outputs = f", {self.values.shape[2]} outputs" if self.values.ndim == 3 else ""
+        extra = "".join(f", {name}={getattr(self, name)!r}" for name in _LABELS[1:] if getattr(self, name))
+        how = "exact" if self.exact else f"sampled, {int(self.converged.sum())} of {n} converged"
+        return f"Explanation({n} samples, {n_players} players{outputs}, {self.index}, {how}{extra})"
+
+    def block_view(self, block: str) -> Explanation:
+        """One block's view of Owen values: its own players, and every other block as one.
+
+        Raises
+        ------
+        InputError
+            If there are no blocks, or none of this name, or the values are a view already.
+        """
+        blocks = self.blocks or {}
+        if self.view is not None or block not in blocks:
+            raise InputError(f"`block` must be one of {list(blocks)} of a full Owen value. Got {block!r}.")
+        own = [self.feature_names.index(name) for name in blocks[block]]
+        others = {name: members for name, members in blocks.items() if name != block}
+        at = [[self.feature_names.index(name) for name in members] for members in others.values()]
+        folded = [self.values[:, own], *(self.values[:, each].sum(axis=1, keepdims=True) for each in at)]
+        return replace(
+            self,
+            values=np.concatenate(folded, axis=1),
+            # Owen values are enumerated whole, never sampled, so there is no error to carry over.
+            standard_errors=np.zeros((len(self), len(own) + len(at), *self.values.shape[2:])),
+            feature_names=(*blocks[block], *others),
+            view=block,
+        )
+
+    def to_shap(self) -> shap.Explanation:
+        """The same as a `shap.Explanation`, for shap's plots; shap must be installed."""
+        import shap  # noqa: PLC0415 - an optional dependency
+
+        data = None if self.data is None else np.asarray(self.data)
+        if data is not None and data.shape[1] != self.values.shape[1]:
+            data = None  # players are groups of columns: shap has no place for that
+        return shap.Explanation(
+            values=self.values,
+            base_values=self.base_values,
+            data=data,
+            feature_names=list(self.feature_names),
+            output_names=list(self.output_names) if self.values.ndim == 3 else None,
+            error_std=None if self.exact else self.standard_errors,
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per sample, output and player: `sample`, `output`, `feature`, `value`, `standard_error`."""
+        n, n_players = self.values.shape[:2]
+        shape = (n, n_players, len(self.output_names))
+        values = self.values.reshape(shape).swapaxes(1, 2).ravel()
+        errors = self.standard_errors.reshape(shape).swapaxes(1, 2).ravel()
+        index = pd.MultiIndex.from_product(
+            [range(n), self.output_names, self.feature_names], names=["sample", "output", "feature"]
+        )
+        return pd.DataFrame({"value": values, "standard_error": errors}, index=index).reset_index()
+
+    def save(self, path: str | Path) -> None:
+        """Write to one file, a zip of plain arrays, JSON and Arrow tables. Nothing in it can run code."""
+        about = {"format": _FORMAT, **{name: getattr(self, name) for name in _TEXTS + _LABELS}}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            for name in _ARRAYS:
+                file.writestr(f"{name}.npy", _array_bytes(getattr(self, name)))
+            for name in _TABLES:
+                kind, content = _table_bytes(getattr(self, name), what=name)
+                about[f"{name}_kind"] = kind
+                file.writestr(f"{name}.table", content)
+            file.writestr("about.json", json.dumps(about))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Explanation:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        StorageError
+            If the file is damaged, or not an explanation of this format.
+        """
+        try:
+            with zipfile.ZipFile(path) as file:
+                about = json.loads(file.read("about.json"))
+                if about["format"] != _FORMAT:
+                    raise StorageError(f"The file must be a {_FORMAT!r}. Got {about['format']!r}.")
+                arrays: dict[str, Any] = {name: _array(file.read(f"{name}.npy")) for name in _ARRAYS}
+                tables = {name: _table(about[f"{name}_kind"], file.read(f"{name}.table")) for name in _TABLES}
+        except (zipfile.BadZipFile, KeyError, ValueError, pa.ArrowInvalid) as error:
+            raise StorageError("The file must be an explanation that was saved whole. It is damaged.") from error
+        texts: dict[str, Any] = {name: about[name] for name in _TEXTS + _LABELS}
+        for name in ("feature_names", "output_names"):
+            texts[name] = tuple(texts[name])
+        if texts["blocks"] is not None:
+            texts["blocks"] = {name: tuple(members) for name, members in texts["blocks"].items()}
+        return cls(**arrays, **tables, **texts)
+
+
+def _check_shape(name: str, got: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    if got != wanted:
+        raise InputError(f"`{name}` must have shape {wanted} to fit `values`. Got {got}.")
+
+
+def _rows_of(table: Any, rows: Array) -> Any:
+    if table is None:
+        return None
+    if isinstance(table, pd.DataFrame):
+        return table.iloc[rows]
+    if isinstance(table, np.ndarray):
+        return table[rows]
+    return nw.from_native(table, eager_only=True)[rows].to_native()
+
+
+def _array_bytes(array: Array) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _array(content: bytes) -> Array:
+    # A pickled array would run whatever code it holds.
+    array: Array = np.load(io.BytesIO(content), allow_pickle=False)
+    return array
+
+
+def _table_bytes(table: Any, *, what: str) -> tuple[str, bytes]:
+    """A table and what it was: `none`, `array`, `objects`, or the library of a frame."""
+    if table is None:
+        return "none", b""
+    if isinstance(table, np.ndarray) and table.dtype != object:
+        return "array", _array_bytes(table)
+    try:
+        if isinstance(table, np.ndarray):
+            columns = pa.table({str(at): pa.array(column) for at, column in enumerate(np.atleast_2d(table).T)})
+            shape = {"shape": json.dumps(table.shape)}
+            return "objects", _arrow_bytes(columns.replace_schema_metadata(shape))
+        if isinstance(table, pd.DataFrame | pd.Series):
+            frame = table.to_frame() if isinstance(table, pd.Series) else table
+            return "pandas", _arrow_bytes(pa.Table.from_pandas(frame))
+        frame = nw.from_native(table, eager_only=True)
+        return frame.implementation.name.lower(), _arrow_bytes(frame.to_arrow())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        raise StorageError(
+            f"`{what}` must be a table whose columns hold one kind of value each. It is not, and is not saved."
+        ) from error
+
+
+def _arrow_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _table(kind: str, content: bytes) -> Any:
+    if kind == "none":
+        return None
+    if kind == "array":
+        return _array(content)
+    table = pa.ipc.open_stream(content).read_all()
+    if kind == "objects":
+        shape = json.loads(table.schema.metadata[b"shape"])
+        cells = np.empty((table.num_rows, table.num_columns), dtype=object)
+        for at, column in enumerate(table.columns):
+            cells[:, at] = column.to_pylist()
+        return cells.reshape(shape)
+    if kind == "pandas":
+        return table.to_pandas()
+    # The library was found by narwhals when the table was saved; if it is not installed now, narwhals says so.
+    backend: Any = kind
+    return nw.from_arrow(table, backend=backend).to_native()

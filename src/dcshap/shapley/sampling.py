@@ -1,0 +1,170 @@
+"""Shapley values of games with more coalitions than can be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcshap._typing import BoolArray, FloatArray
+from dcshap.exceptions import InputError
+from dcshap.shapley.games import Game
+from dcshap.shapley.gaussian_process import shapley_posterior
+from dcshap.shapley.odd_kernel import nugget_weights, signs
+from dcshap.shapley.pairs import PairSampler, n_pairs_of
+
+__all__ = ["Sampled", "minimum_evals", "sampled_values"]
+
+# Without a `tol`, values have converged when no standard error is above this part of the output's largest value.
+RELATIVE_TOLERANCE = 0.05
+
+# A game that differs from an additive one by no more than this part of its largest value is additive: less than
+# this is rounding in the model.
+ADDITIVE_TOLERANCE = 1e-12
+
+FIRST_ROUND = 8  # evaluations for each player, before standard errors are first compared with `tol`
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Estimated Shapley values.
+
+    Parameters
+    ----------
+    values : array of shape (n_players, n_outputs)
+        They sum to the difference between the grand coalition's value and the empty one's.
+    standard_errors : array of shape (n_players, n_outputs)
+        0 where every coalition was evaluated, and for outputs that are additive in all that were.
+    converged : bool
+        Whether every standard error is at most `tol`; or, without one, 5 % of its output's largest absolute value.
+    n_evals : int
+        How many coalitions were evaluated, the empty and the grand one included.
+    """
+
+    values: FloatArray
+    standard_errors: FloatArray
+    converged: bool
+    n_evals: int
+
+
+def minimum_evals(n_players: int) -> int:
+    """The least `max_evals` that `sampled_values` takes: single players in and out, and the two ends.
+
+    >>> minimum_evals(20)
+    42
+    """
+    return min(2 * n_players + 2, 2**n_players)
+
+
+def sampled_values(game: Game, *, max_evals: int, tol: float | None = None, rng: np.random.Generator) -> Sampled:
+    """Estimate Shapley values from pairs of complementary coalitions, drawn without replacement.
+
+    A Gaussian process is fitted to the odd part of the game; see `dcshap.shapley.gaussian_process`. Additive games
+    are solved exactly, and so is every game whose coalitions are all evaluated.
+
+    Parameters
+    ----------
+    game : Game
+        Outputs share coalitions and the kernel of the process.
+    max_evals : int
+        How many coalitions may be evaluated, at least `minimum_evals(n_players)`.
+    tol : float or None, optional
+        Stop as soon as no standard error is above this. None uses all of `max_evals`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Sampled
+
+    Raises
+    ------
+    InputError
+        If `max_evals` is too small, or `tol` is not a positive number.
+    """
+    _check(game.n_players, max_evals, tol)
+    observed = _Observed(game, rng)
+    for n_pairs in _rounds(game.n_players, max_evals, tol):
+        observed.extend(n_pairs)
+        values, errors = observed.estimate()
+        if tol is not None and errors.max() <= tol:
+            break
+    limit = RELATIVE_TOLERANCE * np.abs(values).max(axis=0) if tol is None else tol
+    converged = bool((errors <= limit).all())
+    return Sampled(values, errors, converged, observed.n_evals)
+
+
+def _check(n_players: int, max_evals: int, tol: float | None) -> None:
+    least = minimum_evals(n_players)
+    if max_evals < least:
+        raise InputError(
+            f"`max_evals` must be at least {least} to sample a game of {n_players} players. Got {max_evals}."
+        )
+    if tol is not None and not tol > 0:
+        raise InputError(f"`tol` must be a positive number, or None to use all of `max_evals`. Got {tol}.")
+
+
+def _rounds(n_players: int, max_evals: int, tol: float | None) -> Iterator[int]:
+    """How many pairs each round has in all: doubled until `max_evals` is used up."""
+    last = min(max_evals // 2 - 1, n_pairs_of(n_players))
+    if tol is not None:
+        n_pairs = FIRST_ROUND * n_players // 2
+        while n_pairs < last:
+            yield n_pairs
+            n_pairs *= 2
+    yield last
+
+
+class _Observed:
+    """The odd part of a game where it has been evaluated."""
+
+    def __init__(self, game: Game, rng: np.random.Generator) -> None:
+        self._game, self._rng = game, rng
+        self._pairs = PairSampler(game.n_players, rng)
+        self._signs = np.ones((1, game.n_players))
+        self._odd = np.empty((0, game.n_outputs))
+        self._largest = np.zeros(game.n_outputs)
+        self._evaluate(np.ones((1, game.n_players), dtype=bool))
+
+    @property
+    def n_evals(self) -> int:
+        return 2 * len(self._odd)
+
+    def extend(self, n_pairs: int) -> None:
+        """Evaluate more pairs, until there are `n_pairs` beside that of none and all."""
+        if n_pairs == self._pairs.n_drawn:
+            return
+        coalitions = self._pairs.draw_up_to(n_pairs)
+        self._evaluate(coalitions)
+        self._signs = np.concatenate([self._signs, signs(coalitions)])
+
+    def _evaluate(self, coalitions: BoolArray) -> None:
+        values = self._game(np.concatenate([coalitions, ~coalitions]))
+        inside, outside = np.split(values, 2)
+        self._odd = np.concatenate([self._odd, (inside - outside) / 2.0])
+        self._largest = np.maximum(self._largest, np.abs(values).max(axis=0))
+
+    def estimate(self) -> tuple[FloatArray, FloatArray]:
+        """Shapley values and standard errors, both of shape (n_players, n_outputs)."""
+        n_players = self._game.n_players
+        if self._pairs.n_drawn == n_pairs_of(n_players):
+            values = nugget_weights(self._signs).T @ self._odd
+            return self._efficient(values), np.zeros_like(values)
+        values, additive = self._additive()
+        errors = np.zeros_like(values)
+        if not additive.all():
+            posterior = shapley_posterior(self._signs, self._odd[:, ~additive], self._rng)
+            values[:, ~additive] = posterior.mean
+            errors[:, ~additive] = np.sqrt(np.maximum(posterior.variance, 0.0))
+        return self._efficient(values), errors
+
+    def _additive(self) -> tuple[FloatArray, BoolArray]:
+        """Values as if the game were additive, and for which outputs it is."""
+        coefficients = np.linalg.lstsq(self._signs, self._odd, rcond=None)[0]
+        misfit = np.abs(self._odd - self._signs @ coefficients).max(axis=0)
+        return 2.0 * coefficients, misfit <= ADDITIVE_TOLERANCE * self._largest
+
+    def _efficient(self, values: FloatArray) -> FloatArray:
+        """The same without the rounding in their sum."""
+        missing = 2.0 * self._odd[0] - values.sum(axis=0)
+        return values + missing / len(values)

@@ -1,0 +1,137 @@
+"""Games of nearest neighbours have the values of the model's own answers, whatever the ties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+from dcshap.shapley import additive_shapley_values, shapley_values
+from dcshap.shapley.additive import AdditivePoints
+from dcshap.shapley.cells import cells_of
+from dcshap.shapley.games import Games, Points, Span
+from dcshap.shapley.knn import neighbors_evaluator
+from dcshap.shapley.masking import MaskedRows
+
+
+def _all_values(predict, points: Points, sample: int = 0):
+    """Values of all coalitions by the kernel, and by the model itself."""
+    m = points.n_players
+    span = Span(sample, tuple((i,) for i in range(m)), m, proper=False, start=0, stop=2**m)
+    evaluator = neighbors_evaluator(predict, points)
+    assert evaluator is not None
+    (values,) = evaluator(points, [[span]])
+    own = np.asarray(predict(points.of_span(span)))
+    return values[:, 0], own.reshape(len(own), -1)
+
+
+def _data(kind: str, n: int, d: int, seed: int):
+    rng = np.random.default_rng(seed)
+    rows = {
+        "continuous": rng.normal(size=(n, d)),
+        "lattice": rng.integers(0, 3, size=(n, d)).astype(float),
+        "duplicates": rng.normal(size=(max(1, n // 10), d))[rng.integers(0, max(1, n // 10), n)],
+        "badly scaled": rng.normal(size=(n, d)) * np.logspace(-3, 6, d),
+        "far away": rng.normal(size=(n, d)) + 1e6,
+        "tiny": rng.normal(size=(n, d)) * 1e-8,
+    }[kind]
+    return rows, rng.integers(0, 3, n), rng
+
+
+KINDS = ["continuous", "lattice", "duplicates", "badly scaled", "far away", "tiny"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("algorithm", ["kd_tree", "ball_tree", "brute"])
+@pytest.mark.parametrize("k", [1, 7])
+def test_every_coalition_has_the_models_own_probabilities(kind, algorithm, k):
+    rows, y, _ = _data(kind, 700, 8, seed=k)
+    model = KNeighborsClassifier(k, algorithm=algorithm).fit(rows, y)
+    points = MaskedRows(cells_of(rows[:2], np.median(rows, axis=0)), tuple((i,) for i in range(8)))
+    values, own = _all_values(model.predict_proba, points)
+    np.testing.assert_array_equal(values, own)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("algorithm", ["kd_tree", "ball_tree"])
+def test_every_coalition_has_the_models_own_answer_with_weights_by_distance(kind, algorithm):
+    rows, y, _ = _data(kind, 500, 7, seed=3)
+    points = MaskedRows(cells_of(rows[:1], rows[1]), tuple((i,) for i in range(7)))
+    options = {"n_neighbors": 5, "algorithm": algorithm, "weights": "distance"}
+    classifier = KNeighborsClassifier(**options).fit(rows, y)
+    np.testing.assert_allclose(*_all_values(classifier.predict_proba, points), rtol=0, atol=1e-12)
+    regressor = KNeighborsRegressor(**options).fit(rows, np.stack([y, y**2], axis=1))
+    np.testing.assert_allclose(*_all_values(regressor.predict, points), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("resolution", [0.0, 2.0**-20, 0.25])
+def test_points_are_those_of_the_grid(resolution):
+    rows, y, rng = _data("continuous", 600, 4, seed=5)
+    grid = np.round(rows * 4) / 4
+    model = KNeighborsClassifier(5, algorithm="kd_tree").fit(grid, y)
+    points = AdditivePoints(rng.normal(size=(1, 4)), rng.normal(size=(3, 9, 4)), resolution)
+    for sample in range(3):
+        values, own = _all_values(model.predict_proba, points, sample)
+        np.testing.assert_array_equal(values, own)
+
+
+@pytest.mark.parametrize("n_rows", [3, 64, 65, 130])
+def test_any_number_of_training_rows_and_all_of_them_as_neighbours(n_rows):
+    rows, y, _ = _data("continuous", n_rows, 5, seed=7)
+    points = MaskedRows(cells_of(rows[:1], np.zeros(5)), tuple((i,) for i in range(5)))
+    for k in (1, 3, n_rows):
+        model = KNeighborsRegressor(k, algorithm="kd_tree").fit(rows, y)
+        np.testing.assert_allclose(*_all_values(model.predict, points), rtol=0, atol=1e-12)
+
+
+def test_the_model_is_asked_only_where_its_pick_among_ties_matters():
+    rows, y, _ = _data("lattice", 900, 6, seed=9)
+    model = KNeighborsClassifier(7, algorithm="kd_tree").fit(rows, y)
+    asked: list[int] = []
+    predict_proba = model.predict_proba
+
+    class Counting:
+        """Stands in for the bound method, so that what is asked of it can be counted."""
+
+        __self__ = model
+        __name__ = "predict_proba"
+
+        def __call__(self, X):
+            asked.append(len(X))
+            return predict_proba(X)
+
+    points = MaskedRows(cells_of(rows[:5] + 0.25, np.full(6, 0.75)), tuple((i,) for i in range(6)))
+    values, own = _all_values(Counting(), points)
+    np.testing.assert_array_equal(values, own)
+    assert sum(asked[:-1]) < 64
+
+
+def test_more_players_than_the_tables_hold():
+    rows, y, rng = _data("continuous", 300, 3, seed=11)
+    model = KNeighborsClassifier(3, algorithm="kd_tree").fit(rows, y)
+    points = AdditivePoints(np.zeros((1, 3)), rng.normal(size=(1, 14, 3)) / 3)
+    np.testing.assert_array_equal(*_all_values(model.predict_proba, points))
+
+
+def test_values_are_the_same_in_threads():
+    rows, y, rng = _data("lattice", 400, 6, seed=13)
+    model = KNeighborsClassifier(5, algorithm="kd_tree").fit(rows, y)
+    alone = shapley_values(model.predict_proba, rows[:6], np.ones(6), batch_size=64)
+    together = shapley_values(model.predict_proba, rows[:6], np.ones(6), batch_size=64, n_jobs=2)
+    np.testing.assert_array_equal(alone.values, together.values)
+
+
+def test_whoever_has_the_nearest_neighbour_on_their_side_gets_the_change():
+    model = KNeighborsRegressor(1, algorithm="kd_tree").fit([[0.0, 0.0], [2.0, 0.0]], [0.0, 1.0])
+    offsets = np.array([[[2.0, 0.0], [0.0, 0.5]]])
+    explanation = additive_shapley_values(model.predict, np.zeros(2), offsets)
+    np.testing.assert_array_equal(explanation.values, [[1.0, 0.0]])
+
+
+def test_single_precision_and_integers_take_the_general_way():
+    rows, y, _ = _data("lattice", 100, 4, seed=15)
+    model = KNeighborsClassifier(3).fit(rows, y)
+    for dtype in (np.float32, np.int64):
+        points = MaskedRows(cells_of(rows[:2].astype(dtype), np.ones(4, dtype)), tuple((i,) for i in range(4)))
+        assert neighbors_evaluator(model.predict_proba, points) is None
+        assert Games(points, model.predict_proba, neighbors_evaluator(model.predict_proba, points)).n_players == 4
