@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import warnings
-from types import ModuleType
+from typing import Any
 
 import pytest
 from threadpoolctl import threadpool_limits
@@ -15,7 +15,7 @@ def _one_thread():
 
 
 @pytest.fixture(scope="session")
-def shap() -> ModuleType:
+def shap() -> Any:
     """Shap, imported without the warnings that it causes in matplotlib."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -24,7 +24,7 @@ def shap() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def shapiq() -> ModuleType:
+def shapiq() -> Any:
     """Shapiq, likewise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -42,7 +42,8 @@ def _mean_contributions(value, n_players, orders) -> FloatArray:
     total = np.zeros((n_players, empty.size))
     n_orders = 0
     for order in orders:
-        before, present = empty, frozenset()
+        before = empty
+        present: frozenset[int] = frozenset()
         for player in order:
             present = present | {player}
             after = value(present)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -26,7 +28,7 @@ REFERENCE = FRAME.iloc[[0]].assign(age=40, town="Bath", job=FRAME["job"].iloc[[1
 REFERENCE = REFERENCE.astype(FRAME.dtypes.to_dict())
 
 
-def _score(rows):
+def _score(rows: pd.DataFrame) -> Any:
     assert dict(rows.dtypes) == dict(FRAME.dtypes)
     assert list(rows.columns) == list(FRAME.columns)
     town = rows["town"].to_numpy() == "Bath"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from dcshap.shapley import Explanation, additive_shapley_values, shapley_values
+from dcshap.shapley.cells import cells_of
 from dcshap.shapley.evaluators import evaluator_for
 from dcshap.shapley.games import ModelEvaluator
 from dcshap.shapley.masking import MaskedRows
-from dcshap.shapley.cells import cells_of
 from tests.shapley.independent import algorithm_1, masked_game, owen_by_permutations, shapley_by_permutations
+
+Predict = Callable[[Any], Any]
+Explain = Callable[..., Explanation]
 
 M = 6
 BLOCKS = [[0, 3, 5], [1, 4], [2]]
@@ -30,8 +34,8 @@ BLOCKS = [[0, 3, 5], [1, 4], [2]]
 class Way:
     """A model's method, how its values are asked for, and whether the model is recognised."""
 
-    predict: Callable[[Any], Any]
-    explain: Callable[..., Explanation]
+    predict: Predict
+    explain: Explain
     recognised: bool
 
 
@@ -47,24 +51,24 @@ X = _rows(4, seed=2)
 REFERENCE = np.array([0.0, 1.0, 2.0, 1.0, 3.0, 0.5])
 
 
-def _fitted(model):
+def _fitted(model: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a network that stops early is as good a game as any
         return model.fit(TRAIN, CLASSES if hasattr(model, "predict_proba") else TARGETS)
 
 
-def _through_arrays(predict):
+def _through_arrays(predict: Predict) -> Explain:
     return lambda **options: shapley_values(predict, X, REFERENCE, **options)
 
 
-def _through_frames(predict):
+def _through_frames(predict: Predict) -> Explain:
     columns = [f"x{i}" for i in range(M)]
     return lambda **options: shapley_values(
         lambda rows: predict(rows.to_numpy()), pd.DataFrame(X, columns=columns), REFERENCE, **options
     )
 
 
-def _through_offsets(predict):
+def _through_offsets(predict: Predict) -> Explain:
     offsets = (X - REFERENCE)[:, :, None] * np.eye(M)
     return lambda **options: additive_shapley_values(predict, REFERENCE, offsets, **options)
 
@@ -181,5 +185,5 @@ def test_models_are_recognised_where_they_should_be(name):
 @pytest.mark.parametrize("name", [name for name, (_, method) in MODELS.items() if method])
 def test_a_wrapped_method_gives_the_same_values_the_general_way(name):
     predict = WAYS[name].predict
-    general = shapley_values(lambda rows: predict(rows), X, REFERENCE)
+    general = shapley_values(partial(predict), X, REFERENCE)
     np.testing.assert_allclose(WAYS[name].explain().values, general.values, rtol=0, atol=1e-12)

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
+from dcshap._typing import FloatArray
 from dcshap.shapley import additive_shapley_values, shapley_values
 from dcshap.shapley.additive import AdditivePoints
 from dcshap.shapley.cells import cells_of
-from dcshap.shapley.games import Games, Points, Span
+from dcshap.shapley.games import Points, Span
 from dcshap.shapley.knn import neighbors_evaluator
 from dcshap.shapley.masking import MaskedRows
 
 
-def _all_values(predict, points: Points, sample: int = 0):
+def _all_values(predict, points: Points, sample: int = 0) -> tuple[FloatArray, FloatArray]:
     """Values of all coalitions by the kernel, and by the model itself."""
     m = points.n_players
     span = Span(sample, tuple((i,) for i in range(m)), m, proper=False, start=0, stop=2**m)
@@ -34,11 +35,12 @@ def _data(kind: str, n: int, d: int, seed: int):
         "badly scaled": rng.normal(size=(n, d)) * np.logspace(-3, 6, d),
         "far away": rng.normal(size=(n, d)) + 1e6,
         "tiny": rng.normal(size=(n, d)) * 1e-8,
+        "huge": rng.normal(size=(n, d)) * 1e20,
     }[kind]
     return rows, rng.integers(0, 3, n), rng
 
 
-KINDS = ["continuous", "lattice", "duplicates", "badly scaled", "far away", "tiny"]
+KINDS = ["continuous", "lattice", "duplicates", "badly scaled", "far away", "tiny", "huge"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -59,9 +61,11 @@ def test_every_coalition_has_the_models_own_answer_with_weights_by_distance(kind
     points = MaskedRows(cells_of(rows[:1], rows[1]), tuple((i,) for i in range(7)))
     options = {"n_neighbors": 5, "algorithm": algorithm, "weights": "distance"}
     classifier = KNeighborsClassifier(**options).fit(rows, y)
-    np.testing.assert_allclose(*_all_values(classifier.predict_proba, points), rtol=0, atol=1e-12)
+    values, own = _all_values(classifier.predict_proba, points)
+    np.testing.assert_allclose(values, own, rtol=0, atol=1e-12)
     regressor = KNeighborsRegressor(**options).fit(rows, np.stack([y, y**2], axis=1))
-    np.testing.assert_allclose(*_all_values(regressor.predict, points), rtol=0, atol=1e-12)
+    values, own = _all_values(regressor.predict, points)
+    np.testing.assert_allclose(values, own, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("resolution", [0.0, 2.0**-20, 0.25])
@@ -81,7 +85,8 @@ def test_any_number_of_training_rows_and_all_of_them_as_neighbours(n_rows):
     points = MaskedRows(cells_of(rows[:1], np.zeros(5)), tuple((i,) for i in range(5)))
     for k in (1, 3, n_rows):
         model = KNeighborsRegressor(k, algorithm="kd_tree").fit(rows, y)
-        np.testing.assert_allclose(*_all_values(model.predict, points), rtol=0, atol=1e-12)
+        values, own = _all_values(model.predict, points)
+        np.testing.assert_allclose(values, own, rtol=0, atol=1e-12)
 
 
 def test_the_model_is_asked_only_where_its_pick_among_ties_matters():
@@ -114,7 +119,7 @@ def test_more_players_than_the_tables_hold():
 
 
 def test_values_are_the_same_in_threads():
-    rows, y, rng = _data("lattice", 400, 6, seed=13)
+    rows, y, _ = _data("lattice", 400, 6, seed=13)
     model = KNeighborsClassifier(5, algorithm="kd_tree").fit(rows, y)
     alone = shapley_values(model.predict_proba, rows[:6], np.ones(6), batch_size=64)
     together = shapley_values(model.predict_proba, rows[:6], np.ones(6), batch_size=64, n_jobs=2)
@@ -134,4 +139,3 @@ def test_single_precision_and_integers_take_the_general_way():
     for dtype in (np.float32, np.int64):
         points = MaskedRows(cells_of(rows[:2].astype(dtype), np.ones(4, dtype)), tuple((i,) for i in range(4)))
         assert neighbors_evaluator(model.predict_proba, points) is None
-        assert Games(points, model.predict_proba, neighbors_evaluator(model.predict_proba, points)).n_players == 4

@@ -24,7 +24,8 @@ def _game(request):
     return model.predict_proba, X[::40], np.median(X, axis=0)
 
 
-@pytest.mark.parametrize("explainer", ["ExactExplainer", "KernelExplainer"])
+# Shap compiles its exact explainer anew in every process.
+@pytest.mark.parametrize("explainer", ["KernelExplainer", pytest.param("ExactExplainer", marks=pytest.mark.slow)])
 def test_shap_agrees(game, explainer, shap):
     predict, X, reference = game
     with warnings.catch_warnings():

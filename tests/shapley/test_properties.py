@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from dcshap._typing import FloatArray
 from dcshap.shapley import shapley_values
 
 # Compiling and importing are slow the first time, which says nothing about the games.
@@ -23,19 +27,19 @@ def games(draw, *, n_outputs: int = 2):
     return draw(arrays(float, (2**n_players, n_outputs), elements=numbers))
 
 
-def n_players_of(table) -> int:
+def n_players_of(table: FloatArray) -> int:
     return len(table).bit_length() - 1
 
 
-def model_of(table):
+def model_of(table: FloatArray) -> Callable[[FloatArray], FloatArray]:
     places = 2 ** np.arange(n_players_of(table))
-    return lambda rows: table[(rows @ places).astype(int)]
+    return lambda rows: np.asarray(table[(rows @ places).astype(int)])
 
 
-def attributed(table, **options):
+def attributed(table: FloatArray, **options: Any) -> FloatArray:
     """The values of the game in the table, shape (n_players, n_outputs)."""
     m = n_players_of(table)
-    return shapley_values(model_of(table), np.ones((1, m)), np.zeros(m), **options).values[0]
+    return np.asarray(shapley_values(model_of(table), np.ones((1, m)), np.zeros(m), **options).values[0])
 
 
 @st.composite

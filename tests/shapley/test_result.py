@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError, StorageError
 from dcshap.shapley import Explanation, shapley_values
 
@@ -17,23 +19,19 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(5, 3))
 
 
-def _two(rows):
+def _two(rows: Any) -> FloatArray:
     rows = np.asarray(rows, dtype=float)
     return np.stack([rows.prod(axis=1), rows.sum(axis=1)], axis=1)
 
 
 @pytest.fixture(name="explanation")
-def _explanation() -> Explanation:
+def _explanation():
     return shapley_values(_two, X, np.zeros(3))
 
 
 @pytest.fixture(name="owen")
-def _owen() -> Explanation:
+def _owen():
     return shapley_values(_two, X, np.ones(3), index="owen", blocks={"north": [0, 2], "south": [1]})
-
-
-def _same(left, right) -> bool:
-    return left is right or (left is not None and np.array_equal(left, right))
 
 
 def test_one_number_a_row_gives_no_axis_for_outputs():

@@ -44,7 +44,8 @@ class Analyst:
     kind: ClassVar[str] = "analyst"
 
     def __init__(self, model: Any, *, alignment: AlignmentKind = "affine") -> None:
-        if not hasattr(model, "fit") or not hasattr(model, "predict"):
+        # Asked of the type: some models have `predict` only once they are fitted.
+        if not hasattr(type(model), "fit") or not hasattr(type(model), "predict"):
             raise InputError(f"The model must have `fit` and `predict`. {type(model).__name__} has not.")
         self.model = model
         self.alignment = alignment

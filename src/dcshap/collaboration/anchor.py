@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -37,11 +36,14 @@ class Anchor:
         Encoded.
     codes : array of shape (n_anchor, M)
         The same rows as codes; real-valued, neither clipped nor rounded, for a Gaussian anchor.
+    median : array of shape (M,)
+        The row in their middle, as codes.
     """
 
     encoder: Encoder
     rows: FloatArray
     codes: FloatArray
+    median: FloatArray
 
     @classmethod
     def draw(cls, schema: Schema, *, kind: AnchorKind, n_rows: int, seed: int, scaled: bool = True) -> Anchor:
@@ -55,11 +57,15 @@ class Anchor:
         if kind == "gaussian":
             rows = np.stack([_antithetic(stream(seed, "anchor", name), n_rows) for name in encoder.coordinate_names], 1)
             codes = encoder.decode(rows)
-            return cls(encoder, rows, codes) if scaled else cls(Encoder.unscaled(schema), encoder.unscale(rows), codes)
+            # The origin, not the median of the codes, which rounding would move off the typical values.
+            median = schema.median(encoder.decode(np.zeros((1, encoder.n_coordinates))))
+            if scaled:
+                return cls(encoder, rows, codes, median)
+            return cls(Encoder.unscaled(schema), encoder.unscale(rows), codes, median)
         if kind == "uniform":
             codes = np.stack([_uniform_column(schema, name, n_rows, seed) for name in schema.names], axis=1)
             encoder = encoder if scaled else Encoder.unscaled(schema)
-            return cls(encoder, encoder.encode(codes), codes)
+            return cls(encoder, encoder.encode(codes), codes, schema.median(codes))
         raise InputError(f"`anchor` must be 'gaussian', 'uniform' or a table. Got {kind!r}.")
 
     @classmethod
@@ -67,15 +73,11 @@ class Anchor:
         """Use a public table that the parties bring; coordinates are scaled by its mean and spread."""
         codes = schema.codes(table)
         encoder = Encoder.from_codes(schema, codes) if scaled else Encoder.unscaled(schema)
-        return cls(encoder, encoder.encode(codes), codes)
+        return cls(encoder, encoder.encode(codes), codes, schema.median(codes))
 
     def reference(self) -> FloatArray:
         """The anchor's median row as codes (M,): what stands for "feature absent"."""
-        return self._median.copy()
-
-    @cached_property
-    def _median(self) -> FloatArray:
-        return self.encoder.schema.median(self.codes)
+        return self.median.copy()
 
     def encode(self, codes: FloatArray) -> FloatArray:
         """Encode codes (n, M); the reference's value takes the place of a missing one."""

@@ -57,18 +57,20 @@ def refuse(model: Any, refusing: list[str]) -> NoReturn:
 
 def carries_rows(model: Any, rows: FloatArray | None = None) -> bool:
     """Whether an estimator, or any part of it, is instance-based or holds one of the training rows (n, d)."""
-    return any(
-        isinstance(part, _INSTANCE_BASED) or (rows is not None and _holds_one_of(part, rows))
-        for part in _parts(model, seen=set())
-    )
+    parts = list(_parts(model, seen=set()))
+    if any(isinstance(part, _INSTANCE_BASED) for part in parts):
+        return True
+    arrays = [part for part in parts if isinstance(part, np.ndarray) and part.dtype.kind == "f" and part.ndim in (1, 2)]
+    return rows is not None and _hold_one_of([a for a in arrays if a.shape[-1] == rows.shape[1]], rows)
 
 
-def _holds_one_of(part: Any, rows: FloatArray) -> bool:
-    """Whether a part of a model is an array (k, d) with one of the rows (n, d) in it, to single precision."""
-    if not isinstance(part, np.ndarray) or part.dtype.kind != "f" or part.shape[1:] != rows.shape[1:]:
+def _hold_one_of(arrays: list[FloatArray], rows: FloatArray) -> bool:
+    """Whether one of the rows (n, d) stands in one of the arrays (k, d) or (d,), to single precision."""
+    if not arrays:
         return False
     known = {row.tobytes() for row in np.ascontiguousarray(rows, dtype=np.float32)}
-    return any(row.tobytes() in known for row in np.ascontiguousarray(part, dtype=np.float32))
+    held = (row for array in arrays for row in np.atleast_2d(np.ascontiguousarray(array, dtype=np.float32)))
+    return any(row.tobytes() in known for row in held)
 
 
 def _parts(value: Any, seen: set[int]) -> Iterator[Any]:

@@ -173,13 +173,14 @@ class Party:
 
     def _reduce(self, basis: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Find the reduction; the reduced anchor (n_anchor, m) and rows (n, m)."""
+        names = self.anchor.encoder.coordinate_names
         if basis is None and self.agreement.span == "random":
-            names = self.anchor.encoder.coordinate_names
             seed = self.anchor_seed if self.anchor_seed is not None else 0
             basis = random_basis(names, self.agreement.dimensions, seed=seed)
         self._reduction = fit_reduction(
             self.agreement.reduction,
             self._encoded,
+            names=names,
             n_components=self.agreement.dimensions,
             private_seed=self.private_seed,
             basis=basis,

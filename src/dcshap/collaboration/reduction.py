@@ -7,7 +7,7 @@ fresh maps could otherwise reconstruct what a single one hides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -87,6 +87,7 @@ def fit_reduction(
     kind: ReductionKind | Any,
     chunks: Callable[[], Iterable[FloatArray]],
     *,
+    names: Sequence[str],
     n_components: int,
     private_seed: int,
     basis: FloatArray | None = None,
@@ -99,6 +100,8 @@ def fit_reduction(
     kind : {"svd", "pca", "random", "lpp"} or scikit-learn transformer
     chunks : callable
         Gives the party's own encoded rows, (n_1, p), (n_2, p), …
+    names : sequence of str
+        A name for each of the p coordinates.
     n_components : int
     private_seed : int
     basis : array of shape (p, n_components), optional
@@ -116,14 +119,14 @@ def fit_reduction(
     if basis is not None:
         weights = basis
     elif kind == "svd":
-        weights = leading_eigenvectors(moment_matrix(chunks())[1:, 1:], n_components)
+        moments = moment_matrix(chunks())
+        weights = _oriented(leading_eigenvectors(moments[1:, 1:], n_components), moments[0, 1:])
     elif kind == "pca":
         moments = moment_matrix(chunks())
-        weights = leading_eigenvectors(covariance(moments), n_components)
+        weights = _oriented(leading_eigenvectors(covariance(moments), n_components), moments[0, 1:])
         offset = -moments[0, 1:] / moments[0, 0] @ weights
     elif kind == "random":
-        p = next(iter(chunks())).shape[1]
-        weights = orthonormal(stream(private_seed, "reduction").standard_normal((p, n_components)))
+        weights = random_basis(names, n_components, seed=derived_seed(private_seed, "reduction"))
     elif kind == "lpp":
         rows = np.concatenate(list(chunks()))
         weights = _locality_preserving(rows, n_components, stream(private_seed, "reduction"))
@@ -142,7 +145,12 @@ def leading_eigenvectors(symmetric: FloatArray, n: int) -> FloatArray:
     return np.ascontiguousarray(vectors[:, ::-1])
 
 
-def random_basis(names: list[str], n_components: int, *, seed: int) -> FloatArray:
+def _oriented(vectors: FloatArray, towards: FloatArray) -> FloatArray:
+    """Vectors (p, m) with the sign that points towards (p,), so that it does not depend on the order of columns."""
+    return np.asarray(vectors * np.where(towards @ vectors < 0, -1.0, 1.0))
+
+
+def random_basis(names: Sequence[str], n_components: int, *, seed: int) -> FloatArray:
     """A random subspace (p, n_components) from the seed that the parties share, the same for any column order."""
     rows = [stream(seed, "span", name).standard_normal(n_components) for name in names]
     return orthonormal(np.array(rows))
@@ -186,7 +194,7 @@ def _locality_preserving(encoded: FloatArray, n_components: int, rng: np.random.
     # Fewer directions with spread than components would leave the problem singular.
     weighted += 1e-12 * np.trace(weighted) / kept * np.eye(kept)
     _, vectors = scipy.linalg.eigh(laplacian, weighted, subset_by_index=[0, n_components - 1])
-    return orthonormal(axes @ vectors)
+    return orthonormal(_oriented(axes @ vectors, rows.mean(axis=0)))
 
 
 def _fit_transformer(

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import skops.io
 
 from dcshap._typing import Array
 from dcshap.exceptions import StorageError
@@ -140,20 +139,25 @@ def read_folder(folder: str | Path, *, kind: str, trusted: Sequence[str] = ()) -
 
 def write_model(model: Any) -> bytes:
     """An estimator as bytes, through skops."""
-    data: bytes = skops.io.dumps(model)
+    from skops import io as skops  # noqa: PLC0415 - takes a second to import
+
+    data: bytes = skops.dumps(model)
     return data
 
 
 def read_model(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
     """The estimator in the bytes, if it is made of trusted types only."""
+    from skops import io as skops  # noqa: PLC0415 - takes a second to import
+
     try:
-        unknown = set(skops.io.get_untrusted_types(data=data)) - TRUSTED - set(trusted)
+        found = skops.get_untrusted_types(data=data)
+        unknown = set(found) - TRUSTED - set(trusted)
         if unknown:
             raise StorageError(
                 f"A model must be made of trusted types. This one also contains {sorted(unknown)}. Nothing was "
                 f"loaded; name them in `trusted` if you know who wrote it."
             )
-        return skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+        return skops.loads(data, trusted=found)
     except _UNREADABLE as error:
         raise StorageError("A model could not be read: the file is damaged or from another version.") from error
 

@@ -6,6 +6,7 @@ import secrets
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 
 from dcshap._typing import FloatArray
 from dcshap.collaboration.labels import as_labels
@@ -69,7 +70,7 @@ class VerticalParty(Party):
         if y is None:
             return
         labels = as_labels(y)
-        if hasattr(y, "index"):
+        if isinstance(y, pd.Series):
             labelled = identifiers(y)
         elif len(labels) == len(names):
             labelled = names

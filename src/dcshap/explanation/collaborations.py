@@ -120,8 +120,8 @@ class VerticalCollaboration(VerticalTraining):  # noqa: D101 - inherited below
         ]
         explained = vertical.explain_all(self.analyst_, parts, **options)
         answer = self._deliver(ANALYST, REQUESTER, Answer(explained))
-        held = {name: (self.parties_[name], X[name]) for name in self.parties_}
-        return vertical.with_record(answer.explanation, held, reference)
+        held = [vertical.record_part(party, X[name], reference=reference) for name, party in self.parties_.items()]
+        return vertical.with_parts(answer.explanation, held)
 
     def _view(
         self,

@@ -5,19 +5,21 @@ Between parties:
 From a party to the analyst, in Algorithm 3 only:
     `RecordOffsets`, or `CoalitionTable` where the reduction is not linear
 To the requester:
-    `Answer`
+    `Answer`; in Algorithm 3 also `RecordPart` from each party
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pandas as pd
+
 from dcshap._typing import FloatArray
 from dcshap.collaboration.messages import Message
 from dcshap.collaboration.records import Pseudonyms
 from dcshap.shapley import Explanation
 
-__all__ = ["Answer", "CoalitionTable", "RecordOffsets", "RecordVectors"]
+__all__ = ["Answer", "CoalitionTable", "RecordOffsets", "RecordPart", "RecordVectors"]
 
 
 @dataclass(frozen=True)
@@ -62,3 +64,13 @@ class Answer(Message):
     """An explanation, for whoever asked."""
 
     explanation: Explanation
+
+
+@dataclass(frozen=True)
+class RecordPart(Message):
+    """A party's columns of the records (n, M_k) and of the reference (1, M_k), for a requester who may see them."""
+
+    party: str
+    data: pd.DataFrame
+    reference: pd.DataFrame
+    fingerprint: str

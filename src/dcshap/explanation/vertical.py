@@ -28,7 +28,7 @@ from dcshap.collaboration.records import Pseudonyms, identifiers, pseudonyms
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
 from dcshap.explanation.engine import EngineOptions, column_offsets, explain_indicators, outputs_of
-from dcshap.explanation.messages import CoalitionTable, RecordOffsets, RecordVectors
+from dcshap.explanation.messages import CoalitionTable, RecordOffsets, RecordPart, RecordVectors
 from dcshap.explanation.reference import reference_of
 from dcshap.shapley import Explanation, additive_shapley_values
 
@@ -290,24 +290,25 @@ def _coalition_rows(part: RecordOffsets | CoalitionTable, sample: int, inside: B
     return rows
 
 
-def with_record(explained: Explanation, tables: Mapping[str, tuple[VerticalParty, Any]], reference: Any) -> Explanation:
-    """An explanation together with the record and the reference, as its requester holds them, and in that order."""
-    data, rows, fingerprints = [], [], []
-    for party, X in tables.values():
-        codes = party.agreement.schema.codes(X, missing=party.agreement.missing)
-        data.append(party.agreement.schema.frame(codes).set_axis(as_frame(X).index))
-        row = reference_of(party, reference)
-        rows.append(row.frame)
-        fingerprints.append(row.fingerprint)
-    order = [explained.feature_names.index(name) for each in data for name in each.columns]
+def record_part(party: VerticalParty, X: Any, *, reference: Any = "anchor") -> RecordPart:
+    """A party's columns of records and of the reference, as the requester who holds them sees them."""
+    row = reference_of(party, reference)
+    codes = party.agreement.schema.codes(X, missing=party.agreement.missing)
+    data = party.agreement.schema.frame(codes).set_axis(as_frame(X).index)
+    return RecordPart(party.name, data, row.frame, row.fingerprint)
+
+
+def with_parts(explained: Explanation, parts: Sequence[RecordPart]) -> Explanation:
+    """An explanation together with the record and the reference, its features in the order of the parts."""
+    order = [explained.feature_names.index(name) for part in parts for name in part.data.columns]
     return replace(
         explained,
         values=explained.values[:, order],
         standard_errors=explained.standard_errors[:, order],
         feature_names=tuple(explained.feature_names[at] for at in order),
-        data=pd.concat(data, axis=1),
-        reference=pd.concat(rows, axis=1),
-        reference_fingerprint="-".join(fingerprints),
+        data=pd.concat([part.data for part in parts], axis=1),
+        reference=pd.concat([part.reference for part in parts], axis=1),
+        reference_fingerprint="-".join(part.fingerprint for part in parts),
     )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
 from dcshap.shapley.games import Evaluator, ModelEvaluator, Points
-from dcshap.shapley.knn import neighbors_evaluator
 from dcshap.shapley.linear import linear_evaluator
 from dcshap.shapley.model import Predict
 
@@ -19,7 +20,11 @@ __all__ = ["evaluator_for", "output_names_of"]
 
 def evaluator_for(predict: Predict, points: Points) -> Evaluator:
     """The fastest way there is that gives the model's own answers."""
-    return neighbors_evaluator(predict, points) or linear_evaluator(predict, points) or ModelEvaluator(predict)
+    if isinstance(getattr(predict, "__self__", None), KNeighborsClassifier | KNeighborsRegressor):
+        from dcshap.shapley.knn import neighbors_evaluator  # noqa: PLC0415 - numba takes half a second to import
+
+        return neighbors_evaluator(predict, points) or ModelEvaluator(predict)
+    return linear_evaluator(predict, points) or ModelEvaluator(predict)
 
 
 def output_names_of(predict: Predict, n_outputs: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, lapack
+from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.optimize import minimize
 
 from dcshap._typing import FloatArray
@@ -22,19 +22,18 @@ from dcshap.shapley.odd_kernel import OddKernel
 __all__ = ["Posterior", "shapley_posterior"]
 
 MAX_PROCESS = 2048  # pairs: a quarter of a second, 32 MB a matrix
-MIN_FIT, FIT_PER_PLAYER = 256, 5  # pairs that the kernel is chosen by: more made values no better
-FIT_ITERATIONS = 12  # likewise
-
-# In units of the smooth part's variance: what keeps matrices positive definite in spite of rounding.
-ROUNDING = 1e-9
+MIN_FIT, FIT_PER_PLAYER = 192, 5  # pairs that the kernel is chosen by: more gain little and cost much
+FIT_ITERATIONS = 10  # likewise
 
 # Logarithms of: weight of single players, nugget, common relevance times m. Weak normal priors with these means keep
-# them from drifting where the evaluations say nothing. A player's relevance is log-normal about the common one: the
-# spread is that of real games, where many players hardly matter, and holds the relevances together in small samples.
+# them from drifting where the evaluations say nothing. A player's relevance is log-normal about the common one, which
+# lets players that hardly matter be told from the others and holds the relevances together where pairs are few.
+# The lower bounds of the nugget and of a player's relevance are for games of few different values, such as votes: a
+# small part of them may be fitted without error, and would make standard errors too small.
 PRIOR_MEANS = np.array([1.0, -4.0, 0.7])
-PRIOR_PRECISION, RELEVANCE_PRECISION = 0.05, 1.0
-BOUNDS = [(-8.0, 12.0), (-16.0, 4.0), (-4.0, 5.0)]
-RELEVANCE_BOUNDS = (-8.0, 4.0)
+PRIOR_PRECISION, RELEVANCE_PRECISION = 0.05, 2.0
+BOUNDS = [(-8.0, 12.0), (-7.0, 4.0), (-4.0, 5.0)]
+RELEVANCE_BOUNDS = (-4.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,7 @@ def shapley_posterior(s: FloatArray, odd: FloatArray, rng: np.random.Generator) 
     """
     order = np.concatenate([[0], 1 + rng.permutation(len(s) - 1)])
     s, odd = s[order], odd[order]
-    n_fit = max(MIN_FIT, FIT_PER_PLAYER * s.shape[1])
-    process = _Process.fit(_likeliest_kernel(s[:n_fit], odd[:n_fit]), s[:MAX_PROCESS], odd[:MAX_PROCESS])
+    process = _Process.fit(s[:MAX_PROCESS], odd[:MAX_PROCESS])
     if len(s) <= MAX_PROCESS:
         variance = np.multiply.outer(process.covariance.diagonal(), process.scale)
         return Posterior(process.mean, variance)
@@ -85,21 +83,24 @@ class _Process:
     covariance: FloatArray  # (m, m), of the Shapley values of the unit process
 
     @classmethod
-    def fit(cls, kernel: OddKernel, s: FloatArray, odd: FloatArray) -> _Process:
+    def fit(cls, s: FloatArray, odd: FloatArray) -> _Process:
+        """A process with the kernel that suits the first of the observations."""
+        n_fit = min(max(MIN_FIT, FIT_PER_PLAYER * s.shape[1]), len(s))
+        kernel = _likeliest_kernel(s[:n_fit], odd[:n_fit])
+        # The same observations chose the kernel, and look the likelier for it.
+        n_chosen = len(PRIOR_MEANS) + s.shape[1]
         covariance = kernel.smooth(s, s)
         covariance[np.diag_indices(len(s))] += kernel.nugget
-        factor, failed = lapack.dpotrf(covariance, lower=1, overwrite_a=1)
-        if failed:
-            raise np.linalg.LinAlgError("The covariance of the evaluated coalitions is singular.")
+        factor = cho_factor(covariance, lower=True, overwrite_a=True)
         cross = kernel.with_values(s)
-        alpha = cho_solve((factor, True), odd)
+        alpha = cho_solve(factor, odd)
         return cls(
             kernel=kernel,
             s=s,
             alpha=alpha,
-            scale=np.einsum("nk,nk->k", odd, alpha) / len(s),
+            scale=np.einsum("nk,nk->k", odd, alpha) / len(s) * (1.0 + n_chosen / n_fit),
             mean=cross.T @ alpha,
-            covariance=kernel.of_values() - cross.T @ cho_solve((factor, True), cross),
+            covariance=kernel.of_values() - cross.T @ cho_solve(factor, cross),
         )
 
     def predict(self, s: FloatArray) -> FloatArray:
@@ -126,13 +127,9 @@ def _likeliest_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:
 
 
 def _kernel(parameters: FloatArray) -> OddKernel:
-    linear, nugget = np.exp(parameters[:2])
-    spread = parameters[3:]
-    return OddKernel(
-        linear=float(linear),
-        nugget=float(nugget + ROUNDING * (1.0 + linear)),
-        relevance=np.exp(parameters[2] + spread) / len(spread),
-    )
+    linear, nugget, common = np.exp(parameters[:3])
+    own = np.exp(parameters[3:])
+    return OddKernel(linear=float(linear), nugget=float(nugget), relevance=common / len(own) * own)
 
 
 def _loss(parameters: FloatArray, s: FloatArray, odd: FloatArray) -> tuple[float, FloatArray]:
@@ -152,8 +149,8 @@ def _loss(parameters: FloatArray, s: FloatArray, odd: FloatArray) -> tuple[float
     loss, slope = _likelihood(covariance, odd)
 
     gradient = np.zeros_like(parameters)
-    gradient[0] = kernel.linear * (np.vdot(slope, single) + ROUNDING * np.trace(slope))
-    gradient[1] = np.exp(parameters[1]) * np.trace(slope)
+    gradient[0] = kernel.linear * np.vdot(slope, single)
+    gradient[1] = kernel.nugget * np.trace(slope)
     per_product = slope * ((rising + falling) / norm + kernel.linear / total)  # of the products s_i t_i
     common = np.vdot(slope, smooth) / np.tanh(total) + kernel.linear / total * np.vdot(slope, single)
     by_relevance = (np.einsum("ni,ni->i", s, per_product @ s) - common) * kernel.relevance
@@ -168,11 +165,11 @@ def _loss(parameters: FloatArray, s: FloatArray, odd: FloatArray) -> tuple[float
 def _likelihood(covariance: FloatArray, odd: FloatArray) -> tuple[float, FloatArray]:
     """Minus the logarithm of the likelihood, and its derivative by the covariance."""
     n, n_outputs = odd.shape
-    factor, failed = lapack.dpotrf(covariance, lower=1)
-    if failed:
-        return 1e10, np.zeros_like(covariance)
-    inverse, _ = lapack.dpotri(factor, lower=1)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    # Symmetric, hence its own transpose, which LAPACK takes without a copy.
+    factor, _ = lapack.dpotrf(covariance.T, lower=1)
+    half, _ = lapack.dpotri(factor, lower=1)  # the inverse's lower triangle, zeros above
+    inverse = half + half.T
+    inverse[np.diag_indices(n)] = half.diagonal()
     alpha = inverse @ odd
     misfit = np.einsum("nk,nk->k", odd, alpha)
     loss = 0.5 * n * np.log(misfit / n).mean() + np.log(factor.diagonal()).sum()
@@ -184,7 +181,7 @@ def _corrected(process: _Process, s: FloatArray, odd: FloatArray) -> Posterior:
 
     What it leaves unexplained is taken for an additive game, with the posterior as its prior, and noise.
     """
-    n, m = s.shape
+    m = s.shape[1]
     error = odd - process.predict(s)
     # The Shapley value is a regression with weights 1 / (C(m, size) size (m − size)). Each coalition that was drawn
     # stands for as many of its size as there are for each one drawn.

@@ -120,10 +120,14 @@ class NeighborsEvaluator:
         shape = (len(places), min(self.rule.n_neighbors + _SPARE, len(t.voters.points)))
         answered = Answered(np.empty((len(places), t.voters.votes.shape[1])), np.empty(len(places), dtype=np.int8))
         asked = Asked(places, sums.squares, self._noise(places), 0.0)
+        largest = self._largest(sums)
+        answered.states[:] = UNSURE
         for precision in (np.float32, np.float64):
+            if largest > float(np.finfo(precision).max) / 2:
+                continue  # sums would overflow
             nominated = Nominated(np.empty(shape, precision), np.empty(shape, np.int32))
             nominate(t.tiles, order, sums, nominated)
-            margin = self._margin(sums, slack=slack, unit_roundoff=float(np.finfo(precision).eps) / 2)
+            margin = _margin(sums, largest, slack=slack, unit_roundoff=float(np.finfo(precision).eps) / 2)
             tally(asked._replace(margin=margin), nominated, t.voters, self.rule, answered)
             if np.mean(answered.states == UNSURE) <= _MAX_UNSURE:
                 break
@@ -140,19 +144,10 @@ class NeighborsEvaluator:
         tally_directly(rest, self.training.voters, self.rule, mine)
         answered.values[unsure], answered.states[unsure] = mine
 
-    def _margin(self, sums: Sums, *, slack: float, unit_roundoff: float) -> float:
-        """How far a key and `squares` may be from the squared distance that they stand for.
-
-        A key is a sum of m + 1 terms whose magnitudes add up to `largest` at most. Rounding each term, and each of the
-        m additions, errs by a unit roundoff of it at most; three more cover what is done in double precision. Moving a
-        point by `moved` changes its squared norm, and a squared distance, by up to `2 r moved + moved²`.
-        """
-        m, d = sums.offsets.shape
-        radius = self.training.centred_radius
+    def _largest(self, sums: Sums) -> float:
+        """What the magnitudes of all terms of a squared distance add up to at most."""
         length = float(np.linalg.norm(sums.base) + np.linalg.norm(sums.offsets, axis=1).sum())
-        largest = (radius + length) ** 2
-        moved = slack * np.sqrt(d)
-        return float((2 * m + 4) * unit_roundoff * largest + 4 * moved * (radius + length) + 2 * moved**2)
+        return (self.training.centred_radius + length) ** 2
 
     def _noise(self, places: FloatArray) -> FloatArray:
         """How near two squared distances must be for the model to rank them either way, beside the relative noise.
@@ -165,6 +160,18 @@ class NeighborsEvaluator:
             return np.zeros(len(places))
         sizes = (np.linalg.norm(places, axis=1) + self.training.radius) ** 2
         return np.asarray(8 * (places.shape[1] + 4) * _UNIT_ROUNDOFF * sizes)
+
+
+def _margin(sums: Sums, largest: float, *, slack: float, unit_roundoff: float) -> float:
+    """How far a key and `squares` may be from the squared distance that they stand for.
+
+    A key is a sum of m + 1 terms whose magnitudes add up to `largest` at most. Rounding each term, and each of the m
+    additions, errs by a unit roundoff of it at most; three more cover what is done in double precision. Moving a point
+    by `moved` changes its squared norm, and a squared distance r², by up to `2 r moved + moved²`.
+    """
+    m, d = sums.offsets.shape
+    moved = slack * np.sqrt(d)
+    return float((2 * m + 4) * unit_roundoff * largest + 4 * moved * np.sqrt(largest) + 2 * moved**2)
 
 
 def neighbors_evaluator(predict: Predict, points: Points) -> NeighborsEvaluator | None:

@@ -68,7 +68,7 @@ class Sums(NamedTuple):
 class Nominated(NamedTuple):
     """The c smallest sums `a_n + Σ b_in` of each coalition, ascending: `keys` (2**m, c), and `where` they are from.
 
-    Slots for which there is no training point hold infinity.
+    There are no more slots than training points.
     """
 
     keys: Array
@@ -229,15 +229,14 @@ def tally(asked: Asked, nominated: Nominated, voters: Voters, rule: Rule, answer
     """Turn nominated candidates into the model's answers, where they settle them."""
     keys, where = nominated
     n_slots = keys.shape[1]
+    all_nominated = n_slots == len(voters.points)
     distances, candidates = np.empty(n_slots), np.empty(n_slots, np.int64)
     for c in range(len(keys)):
-        n = 0
         distances[:] = np.inf
-        while n < n_slots and keys[c, n] < np.inf:
+        for n in range(n_slots):
             _insert(distances, candidates, _distance(asked.places[c], voters.points[where[c, n]]), where[c, n])
-            n += 1
-        beyond = keys[c, n_slots - 1] + asked.squares[c] - asked.margin if n == n_slots else np.inf
-        ranked = _Ranked(distances[:n], candidates[:n], beyond)
+        beyond = np.inf if all_nominated else keys[c, n_slots - 1] + asked.squares[c] - asked.margin
+        ranked = _Ranked(distances, candidates, beyond)
         answered.states[c] = _decide(ranked, asked.noise[c], voters, rule, answered.values[c])
 
 

@@ -1,9 +1,9 @@
 """A prior for the odd part of a game, and what it says about Shapley values.
 
 Shapley values depend only on the odd part `o(S) = (v(S) − v(Sᶜ)) / 2` of a game. With players as signs, +1 in the
-coalition and −1 out of it, `o` is a sum of products of odd numbers of signs, `Σ c_A Π_{i∈A} s_i` over the sets `A` of
-odd size, and the value of player `i` is `Σ_{A∋i} 2 c_A / |A|`. Normal coefficients `c_A` make `o` a Gaussian process and
-the Shapley values normal with it, with covariances in closed form.
+coalition and −1 out of it, `o` is a sum of products of odd numbers of signs, `Σ c_A Π_{i∈A} s_i` over the sets `A`
+of odd size, and the value of player `i` is `Σ_{A∋i} 2 c_A / |A|`. Normal coefficients `c_A` make `o` a Gaussian
+process and the Shapley values normal with it, with covariances in closed form.
 
 `OddKernel` gives a set of players more weight the more *relevant* its members are. Its main part is the odd part of
 the squared exponential kernel with one length scale per player, `sinh(Σ_i θ_i s_i t_i)`, since
@@ -63,7 +63,8 @@ class OddKernel:
         """Covariances without the nugget, shape (n, k), of `s`, shape (n, m), and `t`, shape (k, m)."""
         total = self.relevance.sum()
         inner = (s * self.relevance) @ t.T
-        return (self.linear / total) * inner + _sinh_ratio(inner, total)
+        covariances: FloatArray = (self.linear / total) * inner + _sinh_ratio(inner, total)
+        return covariances
 
     def with_values(self, s: FloatArray) -> FloatArray:
         """Covariances of `o(S)` and every player's Shapley value, shape (n, m).
@@ -80,7 +81,8 @@ class OddKernel:
         rest = slopes / (1.0 - at_nodes**2)
         smooth = s * (products @ rest.T) - products @ (rest * at_nodes).T
         single = (2.0 * self.linear / self.relevance.sum()) * self.relevance * s
-        return single + smooth + self.nugget * nugget_weights(s)
+        covariances: FloatArray = single + smooth + self.nugget * nugget_weights(s)
+        return covariances
 
     def of_values(self) -> FloatArray:
         """Covariances of the Shapley values with each other, shape (m, m)."""
@@ -93,10 +95,11 @@ class OddKernel:
         products *= np.multiply.outer(weights, weights).ravel()
         parts = slopes / factors
         # Two different players leave z for one and z' for the other, one player leaves no more than its slope.
-        values = (parts * (products * squares)) @ parts.T
+        values: FloatArray = (parts * (products * squares)) @ parts.T
         alone = 4.0 * self.linear * self.relevance / self.relevance.sum()
         values[np.diag_indices(m)] = alone + parts @ products
-        return values + self.nugget * _nugget_of_values(m)
+        values += self.nugget * _nugget_of_values(m)
+        return values
 
     def _log_factor(self) -> float:
         """The logarithm of `Π cosh θ_i / sinh Σ θ_i`, which scales a product to the kernel's own size."""
@@ -106,7 +109,8 @@ class OddKernel:
 
 def _sinh_ratio(inner: FloatArray, total: float) -> FloatArray:
     """`sinh(inner) / sinh(total)` for `|inner| <= total`, where either may be too large for `sinh`."""
-    return (np.exp(inner - total) - np.exp(-inner - total)) / -np.expm1(-2.0 * total)
+    ratio: FloatArray = (np.exp(inner - total) - np.exp(-inner - total)) / -np.expm1(-2.0 * total)
+    return ratio
 
 
 def nugget_weights(s: FloatArray) -> FloatArray:
@@ -116,16 +120,16 @@ def nugget_weights(s: FloatArray) -> FloatArray:
     """
     m = s.shape[1]
     weights = _size_weights(m)
-    inside = s.sum(axis=1)[:, None]
-    size = np.rint((m + inside) / 2.0).astype(np.int64)
-    return np.where(s > 0, 2.0 * weights[size - 1], -2.0 * weights[np.minimum(size, m - 1)])
+    size = np.count_nonzero(s > 0, axis=1)[:, None]
+    of_pairs: FloatArray = np.where(s > 0, 2.0 * weights[size - 1], -2.0 * weights[np.minimum(size, m - 1)])
+    return of_pairs
 
 
 @lru_cache(maxsize=64)
 def _size_weights(n_players: int) -> FloatArray:
     """`w_s = s! (m − s − 1)! / m!`, through logarithms, for factorials overflow where many play."""
     sizes = np.arange(n_players)
-    weights = np.exp(gammaln(sizes + 1) + gammaln(n_players - sizes) - gammaln(n_players + 1))
+    weights: FloatArray = np.exp(gammaln(sizes + 1) + gammaln(n_players - sizes) - gammaln(n_players + 1))
     weights.flags.writeable = False
     return weights
 
@@ -143,4 +147,5 @@ def _nugget_of_values(n_players: int) -> FloatArray:
 @lru_cache(maxsize=64)
 def _quadrature(n_players: int) -> tuple[FloatArray, FloatArray]:
     nodes, weights = np.polynomial.legendre.leggauss(min(n_players // 2 + 1, MAX_NODES))
+    nodes.flags.writeable = weights.flags.writeable = False
     return nodes, weights

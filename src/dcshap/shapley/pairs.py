@@ -19,7 +19,7 @@ __all__ = ["PairSampler", "n_pairs_of"]
 
 def n_pairs_of(n_players: int) -> int:
     """How many pairs of coalitions there are, that of none and all aside."""
-    return 2 ** (n_players - 1) - 1
+    return (1 << (n_players - 1)) - 1
 
 
 class PairSampler:
@@ -76,7 +76,7 @@ def _fill(capacity: FloatArray, share: FloatArray, total: float) -> FloatArray:
         amounts[full] = capacity[full]
         open_ &= ~full
     whole = np.floor(amounts + 1e-9)
-    missing = int(round(min(total, capacity.sum()) - whole.sum()))
+    missing = round(min(total, capacity.sum()) - whole.sum())
     whole[np.argsort(whole - amounts, kind="stable")[:missing]] += 1
     return whole
 
@@ -108,7 +108,7 @@ class _Stratum:
 
     def _unseen(self, coalitions: BoolArray, count: int) -> BoolArray:
         """The first `count` that are new, or as many as there are."""
-        chosen = []
+        chosen: list[int] = []
         for row, key in enumerate(np.packbits(coalitions, axis=1)):
             if len(chosen) == count:
                 break

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -169,7 +169,7 @@ class Explanation:
         )
         return pd.DataFrame({"value": values, "standard_error": errors}, index=index).reset_index()
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path | IO[bytes]) -> None:
         """Write to one file, a zip of plain arrays, JSON and Arrow tables. Nothing in it can run code."""
         about = {"format": _FORMAT, **{name: getattr(self, name) for name in _TEXTS + _LABELS}}
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
@@ -182,7 +182,7 @@ class Explanation:
             file.writestr("about.json", json.dumps(about))
 
     @classmethod
-    def load(cls, path: str | Path) -> Explanation:
+    def load(cls, path: str | Path | IO[bytes]) -> Explanation:
         """Read what `save` wrote.
 
         Raises

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # ships no types
 
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError
@@ -54,7 +56,7 @@ def minimum_evals(n_players: int) -> int:
     >>> minimum_evals(20)
     42
     """
-    return min(2 * n_players + 2, 2**n_players)
+    return min(2 * n_players + 2, 1 << n_players)
 
 
 def sampled_values(game: Game, *, max_evals: int, tol: float | None = None, rng: np.random.Generator) -> Sampled:
@@ -146,25 +148,33 @@ class _Observed:
 
     def estimate(self) -> tuple[FloatArray, FloatArray]:
         """Shapley values and standard errors, both of shape (n_players, n_outputs)."""
+        # The number of threads must not change the last digits, and matrices this small gain nothing from them.
+        with _thread_pools().limit(limits=1, user_api="blas"):
+            values, errors = self._solve()
+        missing = 2.0 * self._odd[0] - values.sum(axis=0)  # what rounding took from their sum
+        return values + missing / len(values), errors
+
+    def _solve(self) -> tuple[FloatArray, FloatArray]:
         n_players = self._game.n_players
         if self._pairs.n_drawn == n_pairs_of(n_players):
             values = nugget_weights(self._signs).T @ self._odd
-            return self._efficient(values), np.zeros_like(values)
+            return values, np.zeros_like(values)
         values, additive = self._additive()
         errors = np.zeros_like(values)
         if not additive.all():
             posterior = shapley_posterior(self._signs, self._odd[:, ~additive], self._rng)
             values[:, ~additive] = posterior.mean
             errors[:, ~additive] = np.sqrt(np.maximum(posterior.variance, 0.0))
-        return self._efficient(values), errors
+        return values, errors
 
     def _additive(self) -> tuple[FloatArray, BoolArray]:
         """Values as if the game were additive, and for which outputs it is."""
-        coefficients = np.linalg.lstsq(self._signs, self._odd, rcond=None)[0]
+        coefficients = np.asarray(np.linalg.lstsq(self._signs, self._odd, rcond=None)[0], dtype=np.float64)
         misfit = np.abs(self._odd - self._signs @ coefficients).max(axis=0)
-        return 2.0 * coefficients, misfit <= ADDITIVE_TOLERANCE * self._largest
+        additive: BoolArray = misfit <= ADDITIVE_TOLERANCE * self._largest
+        return 2.0 * coefficients, additive
 
-    def _efficient(self, values: FloatArray) -> FloatArray:
-        """The same without the rounding in their sum."""
-        missing = 2.0 * self._odd[0] - values.sum(axis=0)
-        return values + missing / len(values)
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -1,0 +1,146 @@
+"""`dcshap explain`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from dcshap import Explanation, HorizontalCollaboration
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
+from dcshap.cli.tables import RowsArgument, Run, RunArgument
+from dcshap.exceptions import InputError
+from dcshap.explanation import VerticalCollaboration
+
+__all__ = ["explain"]
+
+SHOWN = 5
+
+
+class Index(StrEnum):
+    """Which value of cooperative game theory."""
+
+    shapley = "shapley"
+    owen = "owen"
+
+
+def explain(
+    run: RunArgument,
+    rows: RowsArgument,
+    party: Annotated[str | None, typer.Option(help="Who is asking.")] = None,
+    view: Annotated[
+        str | None, typer.Option(help="Vertical runs: 'full', or the asking party's own view (the default for it).")
+    ] = None,
+    index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
+    merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
+    reference: Annotated[str, typer.Option(help="What stands for absent: anchor, own, mean or medoid.")] = "anchor",
+    max_evals: Annotated[int | None, typer.Option(help="Evaluations per row before values are sampled.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processor cores to use.")] = None,
+    seed: Annotated[int | None, typer.Option(help="A seed, where values are sampled.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write all values to a csv file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the explanations.")] = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
+) -> None:
+    """Explain predictions of rows with a trained run.
+
+    Examples: `dcshap explain run/ --party north rows.csv`,
+    `dcshap explain run/ --party bank bank=bank.csv shop=shop.csv --index owen`
+    """
+    trained = Run.load(run)
+    options: dict[str, Any] = {
+        "reference": reference,
+        "max_evals": "auto" if max_evals is None else max_evals,
+        "n_jobs": jobs,
+        "random_state": seed,
+        "progress": error_console.is_terminal,
+    }
+    if isinstance(trained.collaboration, HorizontalCollaboration):
+        if view is not None or index is not Index.shapley or merged:
+            raise InputError("--view, --index and --merged are for vertical runs. This one is horizontal.")
+        explanation = trained.collaboration.explain(trained.rows(rows), party=trained.party(party), **options)
+    else:
+        explanation = _vertical(trained, rows, party, view, index=index.value, merged=merged, **options)
+    if csv is not None:
+        explanation.to_frame().to_csv(csv, index=False)
+    if html is not None:
+        _write_html(explanation, html)
+    if as_json:
+        print_json(as_plain(explanation))
+    else:
+        _show(explanation)
+
+
+def _vertical(
+    trained: Run, files: list[str], party: str | None, view: str | None, *, index: Any, **options: Any
+) -> Explanation:
+    full = VerticalCollaboration.FULL
+    if party is not None:
+        asking = trained.party(party)
+        if view not in (None, asking):
+            raise InputError(
+                f"Party {asking!r} may see its own view only. Got --view {view}. Leave --party out to ask as a third "
+                f"party that holds the records."
+            )
+        view = asking
+    collaboration = trained.collaboration
+    if view not in (None, full) and view not in collaboration.parties_:
+        raise InputError(f"--view must be '{full}' or one of {list(collaboration.parties_)}. Got {view!r}.")
+    explained: Explanation = collaboration.explain(  # type: ignore[call-arg]  # the run is vertical
+        trained.records(files), view=view or full, index=index, **options
+    )
+    return explained
+
+
+def as_plain(explanation: Explanation) -> dict[str, Any]:
+    """An explanation for machines."""
+    return {
+        "values": explanation.values,
+        "base_values": explanation.base_values,
+        "predictions": explanation.predictions,
+        "standard_errors": explanation.standard_errors,
+        "feature_names": list(explanation.feature_names),
+        "output_names": list(explanation.output_names),
+        "rows": [str(name) for name in explanation.data.index],
+        "index": explanation.index,
+        "method": explanation.method,
+        "exact": explanation.exact,
+        "n_evals": explanation.n_evals,
+        "converged": explanation.converged,
+        "party": explanation.party,
+        "view": explanation.view,
+        "reference_fingerprint": explanation.reference_fingerprint,
+    }
+
+
+def _write_html(explanation: Explanation, path: Path) -> None:
+    from dcshap.report import explanation_report  # noqa: PLC0415 - drawing takes a second to import
+
+    explanation_report(explanation).write(path)
+    error_console.print(f"Written to {path}", highlight=False)
+
+
+def _show(explanation: Explanation) -> None:
+    values = explanation.values if explanation.values.ndim == 3 else explanation.values[:, :, None]
+    errors = explanation.standard_errors.reshape(values.shape)
+    base = explanation.base_values.reshape(len(explanation), -1)
+    predictions = explanation.predictions.reshape(len(explanation), -1)
+    for sample in range(min(SHOWN, len(explanation))):
+        k = int(np.argmax(predictions[sample])) if predictions.shape[1] > 1 else 0
+        title = f"row {explanation.data.index[sample]}: {explanation.output_names[k]} {predictions[sample, k]:.3f}"
+        table = Table(title=f"{title} ({explanation.index}, base {base[sample, k]:.3f})")
+        for column in ("feature", "value", "attribution"):
+            table.add_column(column, justify="left" if column == "feature" else "right")
+        for j in np.argsort(-np.abs(values[sample, :, k]), kind="stable"):
+            name = explanation.feature_names[j]
+            cell = explanation.data.iloc[sample].get(name, "")
+            shown = f"{cell:g}" if isinstance(cell, float) else str(cell)
+            error = "" if explanation.exact else f" ± {errors[sample, j, k]:.3f}"
+            table.add_row(name, shown, f"{values[sample, j, k]:+.3f}{error}")
+        output.print(table)
+    if len(explanation) > SHOWN:
+        output.print(f"{len(explanation) - SHOWN} more rows: --csv, --html or --json give all of them.")

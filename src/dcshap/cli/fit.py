@@ -1,0 +1,200 @@
+"""`dcshap fit horizontal` and `dcshap fit vertical`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+
+from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
+from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
+from dcshap.cli.tables import About, Run, named_files, read_table
+from dcshap.exceptions import InputError
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Train a collaboration on the parties' files.")
+
+
+class Model(StrEnum):
+    """The models that the command line knows."""
+
+    knn = "knn"
+    logistic = "logistic"
+    forest = "forest"
+    boosting = "boosting"
+    mlp = "mlp"
+
+
+PartyOption = Annotated[
+    list[str], typer.Option("--party", metavar="NAME=FILE", help="A party and its csv or parquet file; repeat it.")
+]
+TargetOption = Annotated[str, typer.Option(help="The column to predict.")]
+OutOption = Annotated[Path, typer.Option(help="The folder to write the run to.")]
+ModelOption = Annotated[Model, typer.Option(help="The model to train.")]
+RegressionOption = Annotated[bool, typer.Option("--regression", help="Predict a number instead of a class.")]
+ComponentsOption = Annotated[
+    float, typer.Option(help="Dimensions of the representations: a number, or a fraction of the columns.")
+]
+SchemaOption = Annotated[Path | None, typer.Option(help="The agreed schema, as YAML; from the files by default.")]
+OnehotOption = Annotated[list[str] | None, typer.Option(help="A category to encode as indicators; repeat it.")]
+MissingOption = Annotated[str, typer.Option(help="What a missing value means: error, or reference (absent).")]
+SeedOption = Annotated[int | None, typer.Option(help="A seed, to get the same run again.")]
+IdOption = Annotated[str, typer.Option("--id", help="The column of the record identifiers.")]
+
+
+@app.command()
+def horizontal(
+    party: PartyOption,
+    target: TargetOption,
+    out: OutOption,
+    model: ModelOption = Model.logistic,
+    regression: RegressionOption = False,
+    components: ComponentsOption = 0.75,
+    span: Annotated[str, typer.Option(help="Whose subspace: private, shared or random.")] = "private",
+    alignment: Annotated[str, typer.Option(help="affine, svd or orthogonal.")] = "affine",
+    reduction: Annotated[str, typer.Option(help="svd, pca, random or lpp.")] = "svd",
+    anchor: Annotated[str, typer.Option(help="gaussian or uniform.")] = "gaussian",
+    schema: SchemaOption = None,
+    onehot: OnehotOption = None,
+    missing: MissingOption = "error",
+    seed: SeedOption = None,
+    test: Annotated[Path | None, typer.Option(help="A file with held-out rows to score on.")] = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
+) -> None:
+    """Parties with the same columns of different rows.
+
+    Example: `dcshap fit horizontal --party north=north.csv --party south=south.csv --target income --out run/`
+    """
+    data = {}
+    for name, file in named_files(party).items():
+        table = read_table(file)
+        _require_column(table, target, file)
+        data[name] = (table.drop(columns=target), table[target])
+    dictionary = _schema(schema, {name: X for name, (X, _) in data.items()}, onehot)
+    collaboration = HorizontalCollaboration(
+        _estimator(model, regression=regression, seed=seed),
+        _components(components),
+        span=span,  # type: ignore[arg-type]  # checked where it is used
+        alignment=alignment,  # type: ignore[arg-type]
+        reduction=reduction,
+        anchor=anchor,
+        schema=dictionary,
+        missing=missing,  # type: ignore[arg-type]
+        random_state=seed,
+    )
+    with working("Training"):
+        collaboration.fit(data)
+        Run(collaboration, About("horizontal", target, None)).save(out)
+    collaboration.schema_.save(out / "schema.yaml")
+    rows: list[dict[str, Any]] = [{"party": name, "rows": len(X)} for name, (X, _) in data.items()]
+    if test is not None:
+        held_out = read_table(test)
+        _require_column(held_out, target, test)
+        for row in rows:
+            X = held_out[list(collaboration.schema_.names)]
+            row["score"] = collaboration.score(X, held_out[target], party=row["party"])
+    _report(out, model, rows, as_json=as_json)
+
+
+@app.command()
+def vertical(
+    party: PartyOption,
+    identifier: IdOption,
+    target: TargetOption,
+    out: OutOption,
+    model: ModelOption = Model.logistic,
+    regression: RegressionOption = False,
+    components: ComponentsOption = 0.75,
+    reduction: Annotated[str, typer.Option(help="svd, pca, random or lpp.")] = "svd",
+    schema: SchemaOption = None,
+    missing: MissingOption = "error",
+    seed: SeedOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
+) -> None:
+    """Parties with different columns of the same records; one of the files holds the target.
+
+    Example: `dcshap fit vertical --party bank=bank.csv --party shop=shop.csv --id customer --target default --out run/`
+    """
+    tables = {name: read_table(file, index=identifier) for name, file in named_files(party).items()}
+    holders = [name for name, table in tables.items() if target in table.columns]
+    if len(holders) != 1:
+        raise InputError(f"Exactly one party must hold the target {target!r}. Got {holders or 'none'}.")
+    labels = tables[holders[0]][target]
+    tables[holders[0]] = tables[holders[0]].drop(columns=target)
+    collaboration = VerticalCollaboration(
+        _estimator(model, regression=regression, seed=seed),
+        _components(components),
+        reduction=reduction,
+        schema=None if schema is None else Schema.load(schema),
+        missing=missing,  # type: ignore[arg-type]  # checked where it is used
+        random_state=seed,
+    )
+    with working("Training"):
+        collaboration.fit(tables, labels, label_party=holders[0])
+        Run(collaboration, About("vertical", target, identifier)).save(out)
+    dropped = collaboration.joined_.n_dropped
+    rows = [
+        {"party": name, "columns": table.shape[1], "records": len(table), "left out": dropped[name]}
+        for name, table in tables.items()
+    ]
+    _report(out, model, rows, as_json=as_json)
+
+
+def _estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
+    if regression:
+        return {
+            Model.knn: KNeighborsRegressor(7),
+            Model.logistic: Ridge(),
+            Model.forest: RandomForestRegressor(random_state=seed),
+            Model.boosting: HistGradientBoostingRegressor(random_state=seed),
+            Model.mlp: MLPRegressor(max_iter=1000, early_stopping=True, random_state=seed),
+        }[model]
+    return {
+        Model.knn: KNeighborsClassifier(7),
+        Model.logistic: LogisticRegression(max_iter=1000),
+        Model.forest: RandomForestClassifier(random_state=seed),
+        Model.boosting: HistGradientBoostingClassifier(random_state=seed),
+        Model.mlp: MLPClassifier(max_iter=1000, early_stopping=True, random_state=seed),
+    }[model]
+
+
+def _components(given: float) -> int | float:
+    return int(given) if given >= 1 and given == int(given) else given
+
+
+def _schema(path: Path | None, tables: dict[str, Any], onehot: list[str] | None) -> Schema:
+    if path is not None and onehot:
+        raise InputError("--onehot belongs in the schema file where one is given.")
+    return Schema.from_frames(tables, onehot=onehot or ()) if path is None else Schema.load(path)
+
+
+def _require_column(table: Any, column: str, file: Any) -> None:
+    if column not in table.columns:
+        raise InputError(f"{file} must have the target column {column!r}. It has {list(table.columns)}.")
+
+
+def _report(out: Path, model: Model, rows: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"run": str(out), "model": model.value, "parties": rows})
+        return
+    table = Table(title=f"Trained {model.value}, written to {out}")
+    for column in rows[0]:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
+    output.print(table)

@@ -1,0 +1,71 @@
+"""`dcshap predict`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.table import Table
+
+from dcshap import HorizontalCollaboration
+from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
+from dcshap.cli.tables import RowsArgument, Run, RunArgument
+
+__all__ = ["predict"]
+
+SHOWN = 20
+
+
+def predict(
+    run: RunArgument,
+    rows: RowsArgument,
+    party: Annotated[str | None, typer.Option(help="Whose maps to use; horizontal runs only.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write the predictions to a csv file.")] = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
+) -> None:
+    """Predict rows with a trained run.
+
+    Example: `dcshap predict run/ --party north rows.csv`
+    """
+    trained = Run.load(run)
+    with working("Predicting"):
+        frame = _predictions(trained, rows, party)
+    if csv is not None:
+        frame.to_csv(csv)
+    if as_json:
+        print_json(frame.reset_index().to_dict(orient="records"))
+        return
+    table = Table(title=f"{len(frame)} predictions" + (f", the first {SHOWN}" if len(frame) > SHOWN else ""))
+    for column in ["row", *frame.columns]:
+        table.add_column(str(column))
+    for name, row in frame.head(SHOWN).iterrows():
+        table.add_row(str(name), *(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row))
+    output.print(table)
+
+
+def _predictions(trained: Run, files: list[str], party: str | None) -> pd.DataFrame:
+    """The prediction of every row and, of a classifier that gives them, the classes' probabilities."""
+    model = trained.collaboration.model
+    found: dict[str, Any] = {}
+    if isinstance(trained.collaboration, HorizontalCollaboration):
+        X, asking = trained.rows(files), trained.party(party)
+        index = X.index
+        found["prediction"] = trained.collaboration.predict(X, party=asking)
+        if hasattr(model, "predict_proba"):
+            found |= _by_class(trained, trained.collaboration.predict_proba(X, party=asking))
+    else:
+        records = trained.records(files)
+        index = next(iter(records.values())).index
+        found["prediction"] = trained.collaboration.predict(records)
+        if hasattr(model, "predict_proba"):
+            found |= _by_class(trained, trained.collaboration.predict_proba(records))
+    return pd.DataFrame(found, index=index).rename_axis("row")
+
+
+def _by_class(trained: Run, probabilities: Any) -> dict[str, Any]:
+    classes = trained.collaboration.analyst_.model_.classes_
+    return {f"P({label})": np.asarray(column) for label, column in zip(classes, probabilities.T, strict=True)}

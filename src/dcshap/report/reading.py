@@ -1,0 +1,197 @@
+"""What a picture takes from an explanation: one output of it, as bars with labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dcshap._tables import as_frame, is_array
+from dcshap._typing import BoolArray, FloatArray, IntArray
+from dcshap.exceptions import InputError
+from dcshap.explanation.vertical import DC_FEATURES
+from dcshap.report.labels import LONGEST_VALUE, plain_value, shortened
+from dcshap.shapley import Explanation
+
+__all__ = [
+    "Bar",
+    "OneSample",
+    "contradicting",
+    "default_outputs",
+    "feature_values",
+    "is_apart",
+    "one_output",
+    "one_sample",
+    "output_name",
+    "require_sample",
+    "room_for",
+    "row_labels",
+    "ways_of",
+]
+
+INDEX_NAMES = {"shapley": "Shapley values", "owen": "Owen values, parties as blocks"}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One row of a picture: a feature, another party's features, or the features that were folded."""
+
+    name: str
+    label: str
+    value: float
+    error: float
+    apart: bool
+
+
+@dataclass(frozen=True)
+class OneSample:
+    """One output of one sample, as bars that sum from base value to prediction; the largest first, "DC Features" last.
+
+    `others` says how many features were folded into one bar.
+    """
+
+    output: str
+    base: float
+    prediction: float
+    bars: tuple[Bar, ...]
+    others: int
+
+
+def is_apart(name: str) -> bool:
+    """Whether a player stands for the features of another party."""
+    return name == DC_FEATURES or name.startswith(f"{DC_FEATURES} (")
+
+
+def require_sample(explanation: Explanation, sample: int) -> int:
+    """The position of a sample, if there is one; negative ones count from the end."""
+    if not isinstance(sample, int | np.integer) or not -len(explanation) <= sample < len(explanation):
+        raise InputError(f"`sample` must be the position of one of {len(explanation)} samples. Got {sample!r}.")
+    return int(sample) % len(explanation)
+
+
+def default_outputs(explanation: Explanation, output: str | int | None = None) -> IntArray:
+    """Which output (n,) to show of each sample.
+
+    The given one, by name or position; by default of two classes the second, of more the predicted one.
+    """
+    n, names = len(explanation), explanation.output_names
+    if output is None:
+        if len(names) <= 2:
+            return np.full(n, len(names) - 1)
+        return np.asarray(np.argmax(explanation.predictions, axis=1), dtype=np.int64)
+    if isinstance(output, str) and output in names:
+        return np.full(n, names.index(output))
+    if isinstance(output, int | np.integer) and not isinstance(output, bool) and 0 <= output < len(names):
+        return np.full(n, int(output))
+    raise InputError(f"`output` must be one of {list(names)}, or a position below {len(names)}. Got {output!r}.")
+
+
+def output_name(explanation: Explanation, position: int) -> str:
+    """What to call an output in a title: `class 1` where outputs are probabilities, else its name."""
+    name = shortened(str(explanation.output_names[position]))
+    if len(explanation.output_names) == 1:
+        return name
+    are_classes = np.allclose(explanation.predictions.sum(axis=1), 1, atol=1e-6)
+    return f"{'class' if are_classes else 'output'} {name}"
+
+
+def one_output(explanation: Explanation, outputs: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Values (n, M), standard errors (n, M) and base values (n,) of each sample's output."""
+    n, n_players = explanation.values.shape[:2]
+    shape, rows = (n, n_players, len(explanation.output_names)), np.arange(n)
+    values = explanation.values.reshape(shape)[rows, :, outputs]
+    errors = explanation.standard_errors.reshape(shape)[rows, :, outputs]
+    base = explanation.base_values.reshape(n, -1)[rows, outputs]
+    if not (np.isfinite(values).all() and np.isfinite(base).all()):
+        raise InputError("Only finite attributions can be drawn. Some values of the explanation are NaN or infinite.")
+    return values, np.nan_to_num(errors), base
+
+
+def one_sample(
+    explanation: Explanation, sample: int, output: str | int | None, *, max_features: int | None
+) -> OneSample:
+    """What there is to show of one sample."""
+    at = require_sample(explanation, sample)
+    chosen = explanation[at]
+    outputs = default_outputs(chosen, output)
+    values, errors, base = one_output(chosen, outputs)
+    apart = np.array([is_apart(name) for name in explanation.feature_names])
+    own = np.flatnonzero(~apart)
+    own = own[np.argsort(-np.abs(values[0, own]), kind="stable")]
+    shown, folded = _cut(own, max_features)
+    labels = row_labels(explanation, at)
+
+    def bar(j: int) -> Bar:
+        return Bar(explanation.feature_names[j], labels[j], float(values[0, j]), float(errors[0, j]), bool(apart[j]))
+
+    bars = [bar(int(j)) for j in shown]
+    if len(folded):
+        name = f"{len(folded)} other features"
+        # A sum's standard error is at most the sum of them; and as all bars sum to a known total, also at most the
+        # sum of those of all other bars.
+        error = min(errors[0, folded].sum(), errors[0].sum() - errors[0, folded].sum())
+        bars.append(Bar(name, name, float(values[0, folded].sum()), float(error), False))
+    bars += [bar(int(j)) for j in np.flatnonzero(apart)]
+    prediction = float(base[0] + values[0].sum())
+    return OneSample(output_name(chosen, int(outputs[0])), float(base[0]), prediction, tuple(bars), len(folded))
+
+
+def _cut(own: IntArray, max_features: int | None) -> tuple[IntArray, IntArray]:
+    """The players shown, and those folded into one bar."""
+    room = room_for(len(own), max_features)
+    return own[:room], own[room:]
+
+
+def room_for(n_features: int, max_features: int | None) -> int:
+    """How many features have a row of their own, where those that do not fit share one."""
+    if max_features is None or n_features <= max_features:
+        return n_features
+    if max_features < 2:
+        raise InputError(
+            f"`max_features` must be at least 2, as the last row is for all other features, or None. "
+            f"Got {max_features!r}."
+        )
+    return max_features - 1
+
+
+def feature_values(explanation: Explanation, sample: int) -> list[str | None]:
+    """The sample's value of each player as text; None where a player is not a column of the data."""
+    names = explanation.feature_names
+    if explanation.data is None:
+        return [None] * len(names)
+    frame = as_frame(explanation.data)
+    row: list[Any] = [frame.iloc[sample, j] for j in range(frame.shape[1])]
+    if is_array(explanation.data):
+        known = dict(enumerate(row)) if len(row) == len(names) else {}
+    else:
+        columns = [str(column) for column in frame.columns]
+        known = {j: row[columns.index(name)] for j, name in enumerate(names) if name in columns}
+    return [plain_value(known[j]) if j in known else None for j in range(len(names))]
+
+
+def row_labels(explanation: Explanation, sample: int) -> list[str]:
+    """`feature = value` of every player; other parties' features have no value to show."""
+    texts = feature_values(explanation, sample)
+    return [
+        _label(name, None if is_apart(name) else text)
+        for name, text in zip(explanation.feature_names, texts, strict=True)
+    ]
+
+
+def _label(name: str, value: str | None) -> str:
+    short = shortened(name)
+    return short if value is None else f"{short} = {shortened(value, LONGEST_VALUE)}"
+
+
+def ways_of(explanation: Explanation) -> str:
+    """Which values these are and how sure: "Shapley values, exact", "Owen values, parties as blocks, exact"."""
+    which = INDEX_NAMES.get(explanation.index, f"{explanation.index} values")
+    how = "exact" if explanation.exact else "sampled"
+    eyes = f", view of {shortened(explanation.view)}" if explanation.view else ""
+    return f"{which}, {how}{eyes}"
+
+
+def contradicting(values: FloatArray, threshold: float) -> BoolArray:
+    """Where, among parties' values (parties, M), two have opposite signs and are both larger than the threshold."""
+    return np.asarray((values.max(axis=0) > threshold) & (values.min(axis=0) < -threshold))

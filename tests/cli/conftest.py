@@ -1,0 +1,83 @@
+"""Parties' files made by splitting a data set, and the command as a process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from dcshap import datasets
+from dcshap.cli.main import app
+
+COLUMNS = ["age", "sex", "cp", "chol", "thalach", "oldpeak", "ca", "thal"]
+
+
+def dcshap(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dcshap", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def said(files, monkeypatch, capsys):
+    """Run a command in this process, from the folder of the files: its exit code, and what it said on stderr."""
+
+    def run(*arguments: object) -> tuple[int, str]:
+        given = [str(argument) for argument in arguments]
+        monkeypatch.chdir(files)
+        monkeypatch.setattr(sys, "argv", ["dcshap", *given])
+        monkeypatch.setattr("dcshap.cli.console.error_console", Console(stderr=True, width=1000))
+        monkeypatch.setattr("warnings.showwarning", warnings.showwarning)
+        with pytest.raises(SystemExit) as stopped:
+            app(given)
+        code = stopped.value.code
+        return (code if isinstance(code, int) else 0), " ".join(capsys.readouterr().err.split())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    heart = datasets.load_heart()
+    words = {"thal": {3: "normal", 6: "fixed", 7: "reversible"}, "sex": {0: "female", 1: "male"}}
+    table = heart.data[COLUMNS].assign(**{name: heart.data[name].map(to) for name, to in words.items()})
+    table["disease"] = heart.target.map({0: "no", 1: "yes"})
+    train, test = table.iloc[20:].reset_index(drop=True), table.iloc[:20]
+    north, south = datasets.label_skew(heart.target.iloc[20:])
+    train.iloc[north].to_csv(folder / "north.csv", index=False)
+    train.iloc[south].to_parquet(folder / "south.parquet", index=False)
+    test.to_csv(folder / "test.csv", index=False)
+    test.drop(columns="disease").head(6).to_csv(folder / "rows.csv", index=False)
+    records = table.assign(patient=[f"P{i:03}" for i in range(len(table))])
+    records[["patient", *COLUMNS[:4], "disease"]].to_csv(folder / "clinic.csv", index=False)
+    shuffled = records[["patient", *COLUMNS[4:]]].iloc[5:].sample(frac=1, random_state=0)
+    shuffled.to_csv(folder / "laboratory.csv", index=False)
+    records[["patient", *COLUMNS]].iloc[10:14].to_csv(folder / "records.csv", index=False)
+    records[["patient", *COLUMNS[:4]]].iloc[3:8].to_csv(folder / "clinic-rows.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(files) -> Path:
+    done = dcshap(
+        "fit", "horizontal", "--party", "north=north.csv", "--party", "south=south.parquet", "--target", "disease",
+        "--out", "run", "--model", "knn", "--seed", 0, "--test", "test.csv", cwd=files,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "north" in done.stdout
+    return files / "run"
+
+
+@pytest.fixture(scope="session")
+def vertical_run(files) -> Path:
+    done = dcshap(
+        "fit", "vertical", "--party", "clinic=clinic.csv", "--party", "laboratory=laboratory.csv", "--id", "patient",
+        "--target", "disease", "--out", "vertical", "--model", "logistic", "--seed", 0, "--json", cwd=files,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert '"left out": 5' in done.stdout
+    return files / "vertical"

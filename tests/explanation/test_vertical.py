@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.kernel_approximation import Nystroem
+from sklearn.neighbors import KNeighborsClassifier
+
+from dcshap import VerticalCollaboration, shapley_values
+from dcshap.collaboration.training import ANALYST
+from dcshap.exceptions import InputError, NotFittedError, PrivacyError, ProtocolError
+from dcshap.explanation import vertical
+from dcshap.explanation.collaborations import REQUESTER
+from dcshap.explanation.messages import Answer, RecordOffsets, RecordVectors
+from tests.explanation.conftest import columns_of, split
+
+MODELS = ("knn", "logistic")
+
+
+def composed(run, n_parties):
+    """The whole collaboration as a function of all columns' codes, columns in the order of the parties."""
+    widths = [len(columns) for columns in columns_of(n_parties).values()]
+    ends = np.cumsum([0, *widths])
+
+    def predict(codes):
+        tables = {name: codes[:, ends[k] : ends[k + 1]] for k, name in enumerate(columns_of(n_parties))}
+        return run.predict_proba(tables)
+
+    return predict
+
+
+def codes_and_reference(run, X, n_parties):
+    tables = split(X, n_parties)
+    codes = [run.parties_[name].agreement.schema.codes(table) for name, table in tables.items()]
+    reference = [run.parties_[name].anchor.reference() for name in tables]
+    return np.concatenate(codes, axis=1), np.concatenate(reference)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("n_parties", [2, 3, 4])
+def test_every_protocol_sums_to_the_prediction(verticals, heart, n_parties, model):
+    run, records = verticals[n_parties, model], split(heart[0].head(5), n_parties)
+    predictions = run.predict_proba(records)
+    for index in ("shapley", "owen"):
+        for view in ("full", *run.parties_):
+            explained = run.explain(records, view=view, index=index)
+            np.testing.assert_allclose(explained.predictions, predictions, atol=1e-8)
+            assert explained.index == index
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_algorithm_3_equals_shapley_values_of_the_composed_model(verticals, heart, model):
+    run, X = verticals[2, model], heart[0].head(2)
+    codes, reference = codes_and_reference(run, X, 2)
+    independent = shapley_values(composed(run, 2), codes, reference, method="exact")
+    explained = run.explain(split(X, 2))
+    np.testing.assert_allclose(explained.values, independent.values, atol=1e-9)
+    assert explained.feature_names == tuple(c for columns in columns_of(2).values() for c in columns)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("n_parties", "merged"), [(2, False), (3, False), (3, True)])
+def test_algorithm_4_equals_the_merged_game(verticals, heart, n_parties, merged, model):
+    run, X = verticals[n_parties, model], heart[0].head(2)
+    codes, reference = codes_and_reference(run, X, n_parties)
+    columns = columns_of(n_parties)
+    widths = np.cumsum([0, *(len(held) for held in columns.values())])
+    host, *guests = list(columns)
+    own = [[j] for j in range(len(columns[host]))]
+    others = [list(range(widths[k], widths[k + 1])) for k in range(1, n_parties)]
+    groups = own + ([[j for guest in others for j in guest]] if merged else others)
+    independent = shapley_values(composed(run, n_parties), codes, reference, groups=groups, method="exact")
+    explained = run.explain(split(X, n_parties), view=host, merged=merged)
+    np.testing.assert_allclose(explained.values, independent.values, atol=1e-9)
+    bars = ["DC Features"] if merged or n_parties == 2 else [f"DC Features ({name})" for name in guests]
+    assert explained.feature_names == (*columns[host], *bars)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("n_parties", [2, 3, 4])
+def test_party_views_agree_with_each_other_and_with_full_owen_values(verticals, heart, n_parties, model):
+    run, X = verticals[n_parties, model], heart[0].head(2)
+    codes, reference = codes_and_reference(run, X, n_parties)
+    columns = columns_of(n_parties)
+    widths = np.cumsum([0, *(len(held) for held in columns.values())])
+    blocks = [list(range(widths[k], widths[k + 1])) for k in range(n_parties)]
+    independent = shapley_values(composed(run, n_parties), codes, reference, index="owen", blocks=blocks)
+    records = split(X, n_parties)
+    full = run.explain(records, index="owen")
+    np.testing.assert_allclose(full.values, independent.values, atol=1e-9)
+    for k, name in enumerate(columns):
+        view = run.explain(records, view=name, index="owen")
+        np.testing.assert_allclose(view.values[:, : len(columns[name])], full.values[:, blocks[k]], atol=1e-9)
+        totals = [full.values[:, block].sum(axis=1) for j, block in enumerate(blocks) if j != k]
+        np.testing.assert_allclose(view.values[:, len(columns[name]) :], np.stack(totals, axis=1), atol=1e-9)
+        assert view.view == name
+
+
+@pytest.mark.parametrize("index", ["shapley", "owen"])
+def test_a_reduction_that_is_not_linear_gives_the_same_games(heart, index):
+    X, y = heart
+    tables = split(X, 2)
+    run = VerticalCollaboration(KNeighborsClassifier(7), 3, reduction=Nystroem(), random_state=0).fit(tables, y)
+    records = split(X.head(2), 2)
+    codes, reference = codes_and_reference(run, X.head(2), 2)
+    blocks = {"index": "owen", "blocks": [list(range(5)), list(range(5, 10))]} if index == "owen" else {}
+    independent = shapley_values(composed(run, 2), codes, reference, method="exact", **blocks)
+    np.testing.assert_allclose(run.explain(records, index=index).values, independent.values, atol=1e-9)
+    view = run.explain(records, view="party0", index=index)
+    np.testing.assert_allclose(view.predictions, run.predict_proba(records), atol=1e-8)
+
+
+# --- who saw what -------------------------------------------------------------------------------------------------
+
+
+class Recording(VerticalCollaboration):
+    """Keeps every message itself."""
+
+    def _deliver(self, sender, recipient, message):
+        if not hasattr(self, "messages"):
+            self.messages = []
+        self.messages.append((sender, recipient, message))
+        return super()._deliver(sender, recipient, message)
+
+
+@pytest.fixture
+def recording(heart):
+    X, y = heart
+    run = Recording(KNeighborsClassifier(7), random_state=0).fit(split(X.iloc[20:], 3), y)
+    run._share_model()
+    run.messages.clear()
+    return run
+
+
+def test_algorithm_4_and_a_party_view_take_two_vectors_from_each_other_party_and_nothing_else(recording, heart):
+    for index in ("shapley", "owen"):
+        recording.messages.clear()
+        recording.explain(split(heart[0].head(3), 3), view="party0", index=index)
+        assert [(s, r, type(m)) for s, r, m in recording.messages] == [
+            ("party1", "party0", RecordVectors),
+            ("party2", "party0", RecordVectors),
+        ]
+        for sender, _, message in recording.messages:
+            width = recording.analyst_.widths_[sender]
+            assert message.present.shape == (3, width)
+            assert message.absent.shape == (width,)
+            assert set(message.arrays()) == {"pseudonyms", "present", "absent"}
+
+
+def test_the_full_owen_view_sends_no_coalition_matrix_and_nothing_to_the_analyst(recording, heart):
+    recording.explain(split(heart[0].head(3), 3), index="owen")
+    kinds = {type(message) for _, _, message in recording.messages}
+    assert kinds == {RecordVectors, Answer}
+    assert ANALYST not in {recipient for _, recipient, _ in recording.messages}
+    for sender, recipient, message in recording.messages:
+        if isinstance(message, Answer):
+            assert recipient == REQUESTER
+            own = set(recording.parties_[sender].agreement.schema.names)
+            shown = set(message.explanation.feature_names)
+            assert shown - own <= {f"DC Features ({name})" for name in recording.parties_}
+
+
+def test_algorithm_3_shows_the_analyst_coalitions_but_no_raw_values_or_identifiers(recording, heart):
+    X = heart[0].head(3)
+    recording.explain(split(X, 3))
+    to_analyst = [(s, m) for s, r, m in recording.messages if r == ANALYST]
+    assert [type(m) for _, m in to_analyst] == [RecordOffsets] * 3
+    assert all(r == REQUESTER for s, r, _ in recording.messages if s == ANALYST)
+    raw = {float(v) for v in X[["trestbps", "chol", "thalach"]].to_numpy(dtype=float).ravel()}
+    for _, message in to_analyst:
+        sent = {float(v) for name, a in message.arrays().items() if name != "pseudonyms" for v in a.ravel()}
+        assert not raw & sent
+        assert b"patient" not in message.pseudonyms.tobytes()
+    answer = next(m for s, _, m in recording.messages if s == ANALYST)
+    assert answer.explanation.data is None
+    assert answer.explanation.reference is None
+
+
+def test_a_model_with_rows_in_it_is_not_shared_without_consent(heart):
+    X, y = heart
+    tables = split(X, 2)
+    run = VerticalCollaboration(KNeighborsClassifier(7), instance_models=False, random_state=0).fit(tables, y)
+    with pytest.raises(PrivacyError, match="every party must agree"):
+        run.explain(split(X.head(1), 2), view="party0")
+    # Algorithm 3 is computed where the model is.
+    assert len(run.explain(split(X.head(1), 2))) == 1
+
+
+# --- what bad input gets ------------------------------------------------------------------------------------------
+
+
+def test_views_and_records_that_do_not_exist_are_named(verticals, heart):
+    run, X = verticals[2, "logistic"], heart[0]
+    records = split(X.head(3), 2)
+    with pytest.raises(InputError, match=r"one of \['party0', 'party1'\]"):
+        run.explain(records, view="party9")
+    with pytest.raises(InputError, match="'shapley' or 'owen'"):
+        run.explain(records, index="banzhaf")
+    with pytest.raises(InputError, match="'party1' lacks 1 of 3"):
+        run.explain(records | {"party1": records["party1"].head(2)})
+    with pytest.raises(InputError, match="bring its columns"):
+        run.explain({"party0": records["party0"]})
+    with pytest.raises(InputError, match="another game"):
+        run.explain(records, view="party0", index="owen", merged=True)
+    with pytest.raises(InputError, match="must be a kind"):
+        run.explain(records, reference=X.iloc[0])
+
+
+def test_steps_refuse_messages_that_do_not_fit(verticals, heart):
+    run, X = verticals[3, "logistic"], heart[0].head(3)
+    records = split(X, 3)
+    host = run.parties_["party0"]
+    run._share_model()
+    one = vertical.disclose(run.parties_["party1"], records["party1"])
+    with pytest.raises(ProtocolError, match="two vectors from each"):
+        vertical.explain_view(host, records["party0"], [one])
+    fewer = vertical.disclose(run.parties_["party2"], records["party2"].head(2))
+    with pytest.raises(ProtocolError, match="lacks 1"):
+        vertical.explain_view(host, records["party0"], [one, fewer])
+    parts = [vertical.disclose_columns(run.parties_[name], records[name]) for name in ("party0", "party1")]
+    with pytest.raises(ProtocolError, match="every party"):
+        vertical.explain_all(run.analyst_, parts)
+    fresh = VerticalCollaboration(run.model, random_state=0).fit(split(heart[0], 3), heart[1])
+    with pytest.raises(NotFittedError, match="no copy of the model"):
+        vertical.explain_view(fresh.parties_["party0"], records["party0"], [])
+
+
+def test_records_are_matched_by_identifier_whatever_their_order(verticals, heart):
+    run, X = verticals[2, "knn"], heart[0].head(4)
+    records = split(X, 2)
+    shuffled = records | {"party1": records["party1"].iloc[[2, 0, 3, 1]]}
+    for index in ("shapley", "owen"):
+        np.testing.assert_array_equal(
+            run.explain(records, index=index).values, run.explain(shuffled, index=index).values
+        )
