@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it ships no types
+from threadpoolctl import threadpool_limits
 
 from dcshap.collaboration import HorizontalTraining
 from dcshap.schema import Number, Schema
@@ -41,7 +41,6 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
             )
         rows.append(
             {
-                "benchmark": "collaboration",
                 "rows": n_rows,
                 "columns": N_COLUMNS,
                 "parties": N_PARTIES,
@@ -77,9 +76,7 @@ def train(data: dict[str, tuple[Any, Any]], schema: Schema, span: Any) -> None:
 
 def memory_ratio(n_rows: int, span: str) -> float:
     """Peak memory of a training beyond the data it is given, as a multiple of the raw matrix."""
-    script = (
-        f"import json; from benchmarks.collaboration import measure; print(json.dumps(measure({n_rows}, {span!r})))"
-    )
+    script = f"from benchmarks.collaboration import measure; print(*measure({n_rows}, {span!r}))"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own interpreter and script
     before, after = map(int, done.stdout.split())
     return (after - before) / (n_rows * N_COLUMNS * 8)
@@ -123,8 +120,3 @@ def _fastest(actions: list[Callable[[], Any]], *, repeats: int) -> list[float]:
             action()
             seconds[position][repeat] = time.perf_counter() - start
     return [min(column) for column in seconds]
-
-
-if __name__ == "__main__":
-    for row in run(quick="--quick" in sys.argv):
-        print(row)

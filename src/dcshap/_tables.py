@@ -7,6 +7,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2 import selectors
 
 from dcshap._typing import Array
 from dcshap.exceptions import InputError
@@ -22,12 +23,14 @@ def as_frame(table: Any) -> pd.DataFrame:
             raise InputError(f"A table must have two dimensions. Got shape {values.shape}.")
         return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
     try:
-        frame: pd.DataFrame = nw.from_native(table, eager_only=True).to_pandas()
-        return frame
+        frame = nw.from_native(table, eager_only=True)
     except TypeError as error:
         raise InputError(
             f"A table must be a pandas or polars DataFrame or an array. Got {type(table).__name__}."
         ) from error
+    # Where categories stand in the order of their appearance, the order means nothing: as text they are sorted.
+    plain: pd.DataFrame = frame.with_columns(selectors.by_dtype(nw.Categorical).cast(nw.String)).to_pandas()
+    return plain
 
 
 def as_array(values: Any) -> Array:

@@ -200,7 +200,9 @@ def _distinct(values: pd.Series[Any]) -> set[Label]:
 
 
 def _is_finite(label: Any) -> bool:
-    return isinstance(label, int | float | np.number | np.bool_) and bool(np.isfinite(label))
+    return isinstance(label, int | np.integer | np.bool_) or (
+        isinstance(label, float | np.floating) and bool(np.isfinite(label))
+    )
 
 
 def _label_order(label: Any) -> tuple[bool, Any]:

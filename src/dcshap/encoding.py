@@ -100,7 +100,7 @@ class Encoder:
                 [_indicators(column, codes[:, j]) for j, column in enumerate(self.schema.columns)], axis=1
             )
             encoded -= self.center
-        encoded /= self.scale
+        encoded *= 1.0 / self.scale
         return encoded
 
     def unscale(self, encoded: FloatArray) -> FloatArray:

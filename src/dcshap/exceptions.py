@@ -7,6 +7,7 @@
     - `ModelError`: the model raised, or answered with something that cannot be explained
     - `NotFittedError` (also scikit-learn's): used before `fit`
     - `ProtocolError`: a message does not fit the step it arrived in
+    - `FederationError`: a site did not answer in time, or could not do its part
     - `StorageError`: a folder is damaged, of another version, or holds types that are not trusted
     - `DatasetError`: a data file is missing or is not the published one
 
@@ -29,6 +30,7 @@ __all__ = [
     "DatasetError",
     "DcshapError",
     "DcshapWarning",
+    "FederationError",
     "InputError",
     "ModelError",
     "NotFittedError",
@@ -68,6 +70,10 @@ class NotFittedError(DcshapError, sklearn.exceptions.NotFittedError):  # type: i
 
 class ProtocolError(DcshapError):
     """A message does not fit the step it arrived in."""
+
+
+class FederationError(DcshapError):
+    """A site did not answer in time, or could not do its part."""
 
 
 class StorageError(DcshapError):

@@ -177,7 +177,10 @@ class Schema:
 
     def to_yaml(self) -> str:
         """The schema as a YAML text, ready to be edited by hand."""
-        return yaml.safe_dump(self.to_dict(), sort_keys=False, default_flow_style=None, allow_unicode=True, width=110)
+        # PyYAML would write unusual line breaks as they are, and read them as spaces.
+        content = self.to_dict()
+        odd = any(mark in json.dumps(content, ensure_ascii=False) for mark in "\x85\u2028\u2029")
+        return yaml.safe_dump(content, sort_keys=False, default_flow_style=None, allow_unicode=not odd, width=110)
 
     def save(self, path: str | Path) -> None:
         """Write the schema to a YAML file."""
@@ -292,8 +295,10 @@ class Schema:
         return codes
 
     def _check_values(self, codes: FloatArray, missing: Missing) -> None:
-        finite = np.isfinite(codes)
-        if not finite.all():
+        if not len(codes):
+            return
+        lowest, highest = codes.min(axis=0), codes.max(axis=0)  # NaN where a value is missing
+        if not np.isfinite(highest - lowest).all():
             infinite = {n: c for n, c in zip(self.names, np.isinf(codes).sum(axis=0), strict=True) if c}
             if infinite:
                 raise InputError(f"Values must be finite. Infinite values per column: {_counts(infinite)}.")
@@ -303,7 +308,7 @@ class Schema:
                     f"Values must not be missing. Missing values per column: {_counts(absent)}. Fill or drop them, "
                     f"or pass missing='reference', where a missing value means that the feature is absent."
                 )
-        outside = self._count_outside(codes)
+        outside = self._count_outside(codes, lowest, highest)
         if outside:
             warnings.warn(
                 f"Values outside the schema's range, per column: {_counts(outside)}. They are used as they are; "
@@ -312,11 +317,8 @@ class Schema:
                 stacklevel=3,
             )
 
-    def _count_outside(self, codes: FloatArray) -> dict[str, int]:
+    def _count_outside(self, codes: FloatArray, lowest: FloatArray, highest: FloatArray) -> dict[str, int]:
         """How many values of each numeric column are outside its range, where any are."""
-        if not len(codes):
-            return {}
-        lowest, highest = codes.min(axis=0), codes.max(axis=0)  # NaN where a value is missing
         counts = {
             column.name: int(np.sum((codes[:, j] < column.low) | (codes[:, j] > column.high)))
             for j, column in enumerate(self.columns)

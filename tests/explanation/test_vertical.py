@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.kernel_approximation import Nystroem
@@ -102,8 +104,10 @@ def test_a_reduction_that_is_not_linear_gives_the_same_games(heart, index):
     run = VerticalCollaboration(KNeighborsClassifier(7), 3, reduction=Nystroem(), random_state=0).fit(tables, y)
     records = split(X.head(2), 2)
     codes, reference = codes_and_reference(run, X.head(2), 2)
-    blocks = {"index": "owen", "blocks": [list(range(5)), list(range(5, 10))]} if index == "owen" else {}
-    independent = shapley_values(composed(run, 2), codes, reference, method="exact", **blocks)
+    blocks: dict[str, Any] = {"index": "owen", "blocks": [list(range(5)), list(range(5, 10))]}
+    independent = shapley_values(
+        composed(run, 2), codes, reference, method="exact", **(blocks if index == "owen" else {})
+    )
     np.testing.assert_allclose(run.explain(records, index=index).values, independent.values, atol=1e-9)
     view = run.explain(records, view="party0", index=index)
     np.testing.assert_allclose(view.predictions, run.predict_proba(records), atol=1e-8)

@@ -170,6 +170,14 @@ def test_the_seed_of_everything_secret_is_not_in_the_page(horizontal: Any):
     assert "8731" not in collaboration_report(horizontal).html().split("</style>")[1]
 
 
+def test_a_public_anchor_is_named_and_not_printed(table: Any):
+    X, y = table
+    public = X.sample(50, random_state=1)
+    run = HorizontalCollaboration(LogisticRegression(), n_components=3, anchor=public, random_state=0)
+    run.fit({"north": (X[:120], y[:120]), "south": (X[120:], y[120:])})
+    assert settings_table(run).set_index("setting")["value"]["anchor"] == "a given table"
+
+
 def test_no_cell_of_the_data_is_in_a_page_without_examples(horizontal: Any, table: Any):
     text = " ".join(Page(collaboration_report(horizontal).html()).text)
     own = table[0][["age", "income", "debt"]].to_numpy().ravel()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
 
@@ -76,7 +77,7 @@ def test_bars_are_the_difference_of_every_feature_and_the_legend_their_average(m
         assert container.get_label() == method
         assert [bar.get_width() for bar in container] == pytest.approx(list(found.rmse_per_feature))
         assert {to_hex(bar.get_facecolor()) for bar in container} == {colour}
-    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    legend = _legend(axes)
     assert [text.split(", on average ")[0] for text in legend] == list(given)
     assert [float(text.split(", on average ")[1]) for text in legend] == pytest.approx(
         [found.rmse for found in given.values()], rel=0.01
@@ -121,6 +122,11 @@ def test_differences_that_cannot_be_compared_are_an_error(given: Any, spread: An
         rmse_bars(given, spread=spread)
 
 
+def test_there_must_be_room_for_a_feature(make: Make):
+    with pytest.raises(InputError, match="max_features"):
+        rmse_bars({"one": _between(make, 3)}, max_features=0)
+
+
 def _between(make: Make, n_features: int) -> Any:
     return disagreement({name: make(RNG.normal(size=(6, n_features))) for name in ("north", "south")})
 
@@ -136,7 +142,7 @@ def test_every_party_has_a_bar_for_every_feature_and_contradictions_are_shaded(m
     drawn = {container.get_label(): [bar.get_width() for bar in container] for container in axes.containers}
     assert drawn == {"north": pytest.approx([0.2, 0.1, 0.06]), "south": pytest.approx([0.3, -0.08, -0.04])}
     assert _shaded(axes) == [1]
-    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    legend = _legend(axes)
     assert legend == ["north: 0.250 → 0.610", "south: 0.250 → 0.430", "opposite signs, both over 0.05"]
 
 
@@ -205,8 +211,13 @@ def test_nothing_to_compare_is_an_error(given: Any):
 
 def test_methods_and_parties_cannot_be_mixed(make: Make):
     with pytest.raises(InputError, match="all"):
-        side_by_side({"a": make([[1.0]]), "m": {"a": make([[1.0]])}})  # type: ignore[dict-item]  # the mistake
+        side_by_side({"a": make([[1.0]]), "m": {"a": make([[1.0]])}})  # type: ignore[arg-type]  # the mistake
 
 
-def _shaded(axes: Any) -> list[int]:
+def _shaded(axes: Axes) -> list[int]:
     return [round(bar.get_y() + 0.5) for bar in bars(axes) if to_hex(bar.get_facecolor()) == BAND]
+
+
+def _legend(axes: Axes) -> list[str]:
+    legend = axes.get_legend()
+    return [] if legend is None else [text.get_text() for text in legend.get_texts()]

@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
 
 from dcshap.exceptions import InputError
-from dcshap.report import describe_waterfall, waterfall
+from dcshap.report import describe_waterfall, style, waterfall
 from dcshap.report.style import NEGATIVE, POSITIVE
 from tests.report.conftest import Make
 from tests.report.drawn import bars, clipped, overlapping, rows, texts
@@ -63,8 +63,8 @@ def test_other_parties_features_stand_apart_hatched_below_a_rule_and_without_val
     assert list(at)[1:3] == ["DC Features (telco)", "DC Features (shop)"]
     hatched = {container.get_label() for container in axes.containers if container[0].get_hatch()}
     assert hatched == {"DC Features (shop)", "DC Features (telco)"}
-    rules = [line for line in axes.get_lines() if list(line.get_xdata()) == [0, 1]]
-    assert [line.get_ydata()[0] for line in rules] == [2.5]
+    rules = [np.asarray(line.get_ydata()) for line in axes.get_lines() if line.get_linestyle() == "--"]
+    assert [rule.tolist() for rule in rules] == [[2.5, 2.5]]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,13 @@ def test_a_dollar_in_a_name_is_a_dollar(make: Make):
     figure = waterfall(make([[0.1, 0.2]], feature_names=("$", "cost $ of $_")))
     figure.draw_without_rendering()
     assert "cost $ of $_" in rows(figure.axes[0])
+
+
+def test_letters_that_the_usual_font_lacks_get_another_font(make: Make, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(style, "_further_families", lambda: ["DejaVu Serif"])
+    (axes,) = waterfall(make([[0.1, 0.2]], feature_names=("年収", "größe"))).axes
+    families = {label.get_text(): label.get_fontfamily() for label in axes.get_yticklabels()}
+    assert families["年収"] == [*families["größe"], "DejaVu Serif"]
 
 
 def test_a_flat_explanation_is_drawn(make: Make):

@@ -114,8 +114,23 @@ def test_additive_games_are_exact_with_the_least_budget(m):
     weights = np.random.default_rng(m).normal(size=m)
     found = estimate(FunctionGame(lambda members: 5.0 + members @ weights, m), minimum_evals(m))
     np.testing.assert_allclose(found.values[:, 0], weights, atol=1e-12)
-    assert not found.standard_errors.any()
-    assert found.converged
+
+
+def test_additive_games_have_no_error_once_there_are_pairs_enough_to_tell():
+    game = FunctionGame(lambda members: 5.0 + members @ np.arange(20.0), 20)
+    least, enough = estimate(game, minimum_evals(20)), estimate(game, 82)
+    assert least.standard_errors.all()
+    assert not least.converged
+    assert not enough.standard_errors.any()
+    assert enough.converged
+
+
+def test_a_game_that_looks_additive_by_chance_is_not_given_out_as_exact():
+    # All that a least budget evaluates is additive; a pair of players together is not.
+    game = FunctionGame(lambda members: members[:, 0] + (members.sum(axis=1) == 2) - (members.sum(axis=1) == 8), 10)
+    found = estimate(game, minimum_evals(10))
+    assert found.standard_errors.any()
+    assert not found.converged
 
 
 def test_a_constant_output_is_worth_nothing_and_does_not_disturb_the_others():
@@ -184,7 +199,7 @@ def test_errors_are_far_below_those_of_leverage_shap(kind):
 @pytest.mark.parametrize(("kind", "max_evals"), [(network_game, 100), (vote_game, 88), (vote_game, 400)])
 def test_intervals_of_two_standard_errors_cover_the_exact_values_as_often_as_they_should(kind, max_evals):
     covered = []
-    for seed in range(20):
+    for seed in range(40):
         game = kind(11, seed)
         found = estimate(game, max_evals, seed)
         covered.extend(np.abs(found.values - game.exact) <= 1.96 * found.standard_errors)
@@ -234,11 +249,11 @@ def test_a_tol_out_of_reach_ends_with_exact_values_if_the_budget_allows():
 
 def test_without_tol_convergence_is_relative_to_the_largest_value():
     game = network_game(12, seed=3)
-    few, many = estimate(game, minimum_evals(12)), estimate(game, 2000)
-    for found in (few, many):
-        small = found.standard_errors.max() <= 0.05 * np.abs(found.values).max()
-        assert found.converged == small
-    assert many.converged
+    for max_evals in (50, 100, 2000):
+        found = estimate(game, max_evals)
+        assert found.converged == (found.standard_errors.max() <= 0.05 * np.abs(found.values).max())
+    assert found.converged
+    assert not estimate(vote_game(12, seed=0), 50).converged
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def _write(horizontal: Horizontal, vertical: Vertical, out: Path) -> Path:
     sample = horizontal.disagreements[KERNELSHAP].worst_samples(1)[0]
     agreed = horizontal.explanations[DCSHAP]["north"]
     views = vertical.views
-    examples = [
+    examples: list[report.Block] = [
         report.Picture(
             report.dots(views),
             "Dots of every feature's attributions, one panel per view: " + ", ".join(views) + ".",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,7 @@ from dcshap.report.reading import (
 from dcshap.report.style import (
     BAND,
     MUTED,
+    SMALL,
     WIDTH,
     finish_axes,
     finished,
@@ -34,6 +35,7 @@ from dcshap.report.style import (
     legend_below,
     new_figure,
     series_style,
+    text_width,
     width_for,
 )
 from dcshap.shapley import Explanation
@@ -97,7 +99,7 @@ def side_by_side(
         (1.2 if "" in read else 1.4) + 0.17 * n_parties + len(names) * (0.1 + 0.11 * n_parties),
         title=f"Sample {at}, {output_name(first, chosen)}, as each party explains it",
         subtitle=f"{ways_of(first)}; beside each party its base value → prediction",
-        width=max(WIDTH, width_for(names, panels=len(read), each=2.3)),
+        width=max(WIDTH, width_for(names, panels=len(read), each=max(2.3, _legend_width(read.values())))),
     )
     axes_of = figure.subplots(1, len(read), sharex=True, sharey=True, squeeze=False)[0]
     for axes, (method, panel) in zip(axes_of, read.items(), strict=True):
@@ -160,15 +162,27 @@ def _with_folded(panel: Panel, order: list[int], folded: list[int], apart: list[
     return Panel(panel.parties, values, panel.base, panel.predictions, marks)
 
 
+def _legend(panel: Panel) -> list[str]:
+    """Each party with where its explanation starts and ends."""
+    decimals = decimals_for(float(max(np.abs(panel.base).max(), np.abs(panel.predictions).max())))
+    return [
+        f"{shortened(party, 20)}: {fixed(base, decimals)} → {fixed(prediction, decimals)}"
+        for party, base, prediction in zip(panel.parties, panel.base, panel.predictions, strict=True)
+    ]
+
+
+def _legend_width(panels: Iterable[Panel]) -> float:
+    texts = [text for panel in panels for text in _legend(panel)]
+    return text_width(texts, size=SMALL) + 0.5
+
+
 def _draw(axes: Axes, panel: Panel, *, threshold: float) -> None:
     n_parties = len(panel.parties)
     height = GROUP_HEIGHT / n_parties
     rows = np.arange(panel.values.shape[1])
-    decimals = decimals_for(float(max(np.abs(panel.base).max(), np.abs(panel.predictions).max())))
     handles: list[Patch] = []
-    for at, party in enumerate(panel.parties):
+    for at, (party, label) in enumerate(zip(panel.parties, _legend(panel), strict=True)):
         offset = (at - (n_parties - 1) / 2) * height
-        label = f"{shortened(party, 20)}: {fixed(panel.base[at], decimals)} → {fixed(panel.predictions[at], decimals)}"
         axes.barh(rows + offset, panel.values[at], height=height, label=party, **series_style(at))
         handles.append(Patch(label=label, **series_style(at)))
     for row in np.flatnonzero(panel.contradictory):

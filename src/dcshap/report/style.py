@@ -38,6 +38,7 @@ __all__ = [
     "rule_above_apart",
     "series_style",
     "sign_colour",
+    "text_width",
     "themed_colours",
     "width_for",
 ]
@@ -91,7 +92,12 @@ def new_figure(height: float, *, title: str, subtitle: str = "", width: float = 
 
 def width_for(labels: Sequence[str], *, panels: int, each: float) -> float:
     """The width in inches of so many panels of a size, beside labels."""
-    return max((len(label) for label in labels), default=0) * NORMAL * 0.57 / POINTS + panels * each + 0.4
+    return text_width(labels, size=NORMAL) + panels * each + 0.4
+
+
+def text_width(texts: Sequence[str], *, size: float) -> float:
+    """About how many inches the longest of several texts takes."""
+    return max((len(text) for text in texts), default=0) * size * 0.57 / POINTS
 
 
 def finished(figure: Figure) -> Figure:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # ships no types
+from threadpoolctl import ThreadpoolController
 
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError
@@ -25,6 +25,10 @@ RELATIVE_TOLERANCE = 0.05
 # this is rounding in the model.
 ADDITIVE_TOLERANCE = 1e-12
 
+# So many pairs for each player before a game may pass for additive without error, or for converged. Single players
+# take one each: with hardly any others, a game of few different values may look additive by chance.
+PAIRS_TO_JUDGE = 2
+
 FIRST_ROUND = 8  # evaluations for each player, before standard errors are first compared with `tol`
 
 
@@ -37,9 +41,11 @@ class Sampled:
     values : array of shape (n_players, n_outputs)
         They sum to the difference between the grand coalition's value and the empty one's.
     standard_errors : array of shape (n_players, n_outputs)
-        0 where every coalition was evaluated, and for outputs that are additive in all that were.
+        0 where every coalition was evaluated, and for outputs that are additive in all that were, if these are at
+        least four for each player. With fewer than that, errors tend to be estimated too small.
     converged : bool
         Whether every standard error is at most `tol`; or, without one, 5 % of its output's largest absolute value.
+        Never with fewer than four evaluations for each player, unless they are all there are.
     n_evals : int
         How many coalitions were evaluated, the empty and the grand one included.
     """
@@ -89,10 +95,10 @@ def sampled_values(game: Game, *, max_evals: int, tol: float | None = None, rng:
     for n_pairs in _rounds(game.n_players, max_evals, tol):
         observed.extend(n_pairs)
         values, errors = observed.estimate()
-        if tol is not None and errors.max() <= tol:
+        if tol is not None and observed.enough_to_judge and errors.max() <= tol:
             break
     limit = RELATIVE_TOLERANCE * np.abs(values).max(axis=0) if tol is None else tol
-    converged = bool((errors <= limit).all())
+    converged = observed.enough_to_judge and bool((errors <= limit).all())
     return Sampled(values, errors, converged, observed.n_evals)
 
 
@@ -132,6 +138,15 @@ class _Observed:
     def n_evals(self) -> int:
         return 2 * len(self._odd)
 
+    @property
+    def exhausted(self) -> bool:
+        return self._pairs.n_drawn == n_pairs_of(self._game.n_players)
+
+    @property
+    def enough_to_judge(self) -> bool:
+        """Whether the evaluations say something about their own errors."""
+        return self.exhausted or self._pairs.n_drawn >= PAIRS_TO_JUDGE * self._game.n_players
+
     def extend(self, n_pairs: int) -> None:
         """Evaluate more pairs, until there are `n_pairs` beside that of none and all."""
         if n_pairs == self._pairs.n_drawn:
@@ -155,16 +170,17 @@ class _Observed:
         return values + missing / len(values), errors
 
     def _solve(self) -> tuple[FloatArray, FloatArray]:
-        n_players = self._game.n_players
-        if self._pairs.n_drawn == n_pairs_of(n_players):
+        if self.exhausted:
             values = nugget_weights(self._signs).T @ self._odd
             return values, np.zeros_like(values)
         values, additive = self._additive()
         errors = np.zeros_like(values)
-        if not additive.all():
-            posterior = shapley_posterior(self._signs, self._odd[:, ~additive], self._rng)
-            values[:, ~additive] = posterior.mean
-            errors[:, ~additive] = np.sqrt(np.maximum(posterior.variance, 0.0))
+        # Outputs without an odd part have no scale that errors could be estimated from.
+        unsure = ~additive if self.enough_to_judge else self._odd.any(axis=0)
+        if unsure.any():
+            posterior = shapley_posterior(self._signs, self._odd[:, unsure], self._rng)
+            errors[:, unsure] = np.sqrt(np.maximum(posterior.variance, 0.0))
+            values[:, unsure] = np.where(additive[unsure], values[:, unsure], posterior.mean)
         return values, errors
 
     def _additive(self) -> tuple[FloatArray, BoolArray]:

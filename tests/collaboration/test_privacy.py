@@ -1,0 +1,364 @@
+"""What each role gets to see: every message of a run is recorded and searched."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.decomposition import KernelPCA
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KDTree, KNeighborsClassifier, NearestCentroid
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from dcshap.collaboration import Agreement, Analyst, Anchor, Party
+from dcshap.collaboration.alignment import Alignment
+from dcshap.collaboration.consent import carries_rows
+from dcshap.collaboration.messages import (
+    AnchorSeed,
+    JoinReport,
+    MaskedMoments,
+    Message,
+    PairKey,
+    PseudonymKey,
+    RecordLabels,
+    RecordRepresentation,
+    Representation,
+    SpanBasis,
+)
+from dcshap.collaboration.reduction import LinearReduction, TransformerReduction
+from dcshap.encoding import Encoder
+from dcshap.exceptions import PrivacyError
+from dcshap.schema import Schema
+from tests.collaboration.helpers import RecordedHorizontal, RecordedVertical, parties, table, target
+
+BETWEEN_PARTIES = {AnchorSeed, PairKey, MaskedMoments, SpanBasis, PseudonymKey}
+SPANS = ["private", "shared", "random"]
+
+
+def horizontal(span: Any = "private", **settings) -> RecordedHorizontal:
+    return RecordedHorizontal(LogisticRegression(), span=span, random_state=0, **settings).fit(parties(3, 50))
+
+
+def vertical(**settings) -> RecordedVertical:
+    X = table(80).set_axis([f"patient-{row}" for row in range(80)])
+    tables = {"bank": X[["n0", "n1", "n2"]], "shop": X[["n3", "n4", "town"]].sample(frac=1, random_state=0)}
+    return RecordedVertical(LogisticRegression(), random_state=0, **settings).fit(tables, target(X))
+
+
+def atoms(value: Any) -> Iterator[Any]:
+    """Everything that a message is made of."""
+    if dataclasses.is_dataclass(value):
+        for entry in dataclasses.fields(value):
+            yield from atoms(getattr(value, entry.name))
+    elif isinstance(value, dict):
+        yield from atoms(list(value.keys()) + list(value.values()))
+    elif isinstance(value, list | tuple | set):
+        for part in value:
+            yield from atoms(part)
+    else:
+        yield value
+
+
+def secrets_of(party: Party) -> np.ndarray:
+    """Every number that must stay with the party."""
+    anchor = party.anchor
+    assert isinstance(party.reduction, LinearReduction)
+    return np.concatenate(
+        [
+            array.ravel()
+            for array in (party.codes, anchor.encode(party.codes), anchor.rows, anchor.codes, party.reduction.weights)
+        ]
+    )
+
+
+def numbers_in(messages: list[Message]) -> np.ndarray:
+    arrays = [a for m in messages for a in atoms(m) if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+    return np.concatenate([a.ravel() for a in arrays])
+
+
+# --- horizontal --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_the_analyst_receives_representations_only(span):
+    received = horizontal(span).received_by("analyst")
+    assert [type(message) for message in received] == [Representation] * 3
+    for message in received:
+        fields = {entry.name: getattr(message, entry.name) for entry in dataclasses.fields(message)}
+        assert set(fields) == {"party", "anchor", "rows", "labels", "instance_models"}
+        assert fields["anchor"].shape == (2000, 5)
+        assert fields["rows"].shape == (50, 5)
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_no_raw_value_no_anchor_value_and_no_weight_reaches_the_analyst(span):
+    run = horizontal(span)
+    seen = numbers_in(run.received_by("analyst"))
+    for party in run.parties_.values():
+        assert not np.isin(seen, secrets_of(party)).any()
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_no_seed_and_no_key_reaches_the_analyst(span):
+    run = horizontal(span)
+    parts = [part for message in run.received_by("analyst") for part in atoms(message)]
+    assert not [part for part in parts if isinstance(part, bytes)]
+    assert not [part for part in parts if isinstance(part, int) and not isinstance(part, bool)]
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_the_analyst_keeps_no_part_of_a_party(span):
+    run = horizontal(span)
+    forbidden = (Party, Anchor, Agreement, Schema, Encoder, LinearReduction, TransformerReduction)
+    parts = list(atoms(vars(run.analyst_)))
+    assert not [part for part in parts if isinstance(part, forbidden)]
+    kept = numbers_in([Message(), *run.analyst_.alignments_.values()])  # type: ignore[list-item]  # read alike
+    for party in run.parties_.values():
+        assert not np.isin(kept, secrets_of(party)).any()
+
+
+@pytest.mark.parametrize(
+    ("span", "kinds"),
+    [("private", {AnchorSeed}), ("random", {AnchorSeed}), ("shared", {AnchorSeed, PairKey, MaskedMoments, SpanBasis})],
+)
+def test_parties_exchange_what_the_span_needs_and_nothing_else(span, kinds):
+    between = [
+        message for sender, recipient, message in horizontal(span).messages if "analyst" not in (sender, recipient)
+    ]
+    assert {type(message) for message in between} == kinds
+
+
+def test_no_party_receives_another_s_rows_or_weights():
+    run = horizontal("shared")
+    for name in run.parties_:
+        received = run.received_by(name)
+        seen = numbers_in(received)
+        for other, party in run.parties_.items():
+            if other != name:
+                assert not np.isin(seen, np.concatenate([party.codes.ravel(), party.reduction.weights.ravel()])).any()
+
+
+def test_masked_moments_reach_the_leading_party_alone():
+    run = horizontal("shared")
+    assert {recipient for _, recipient, m in run.messages if isinstance(m, MaskedMoments)} == {"party0"}
+
+
+@pytest.mark.parametrize("run", [horizontal, vertical])
+def test_every_message_is_on_the_record_with_its_size_and_without_its_values(run):
+    done = run()
+    assert [(line.sender, line.recipient, line.kind) for line in done.sent_] == [
+        (sender, recipient, type(message).__name__) for sender, recipient, message in done.messages
+    ]
+    assert all(line.n_bytes > 0 for line in done.sent_)
+    for part in atoms(done.sent_):
+        assert isinstance(part, str | int)
+
+
+def test_private_seeds_have_nothing_to_do_with_the_shared_one():
+    first, second = (RecordedHorizontal(LogisticRegression()).fit(parties(2, 40)) for _ in range(2))
+    seeds = [party.private_seed for run in (first, second) for party in run.parties_.values()]
+    assert len({*seeds, first.parties_["party0"].anchor_seed, second.parties_["party0"].anchor_seed}) == 6
+    assert first.parties_["party0"].anchor_seed == first.parties_["party1"].anchor_seed
+
+
+# --- vertical ------------------------------------------------------------------------------------------------------
+
+
+def test_the_analyst_receives_pseudonymous_representations_and_one_party_s_labels():
+    received = vertical().received_by("analyst")
+    assert [type(message) for message in received] == [RecordRepresentation, RecordRepresentation, RecordLabels]
+    assert [message.party for message in received] == ["bank", "shop", "bank"]
+
+
+def test_no_raw_value_and_no_weight_of_a_vertical_party_reaches_the_analyst():
+    run = vertical()
+    seen = numbers_in(run.received_by("analyst"))
+    for party in run.parties_.values():
+        assert not np.isin(seen, secrets_of(party)).any()
+
+
+def test_no_record_identifier_and_no_key_reaches_the_analyst():
+    run = vertical()
+    key = run.parties_["bank"].key
+    for message in run.received_by("analyst"):
+        for part in atoms(message):
+            raw = part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode()
+            assert b"patient" not in raw
+            assert key not in raw
+            assert not isinstance(part, bytes)
+
+
+def test_pseudonyms_cannot_be_computed_without_the_key_and_change_with_it():
+    one, two = vertical(), RecordedVertical(LogisticRegression(), random_state=1)
+    X = table(80).set_axis([f"patient-{row}" for row in range(80)])
+    two.fit({"bank": X[["n0", "n1", "n2"]], "shop": X[["n3", "n4", "town"]]}, target(X))
+    seen = [{p.tobytes() for p in run.received_by("analyst")[0].pseudonyms} for run in (one, two)]
+    assert len(seen[0]) == 80
+    assert not seen[0] & seen[1]
+
+
+def test_vertical_parties_exchange_the_seed_and_the_key_only():
+    run = vertical()
+    between = {type(m) for sender, recipient, m in run.messages if "analyst" not in (sender, recipient)}
+    assert between == {AnchorSeed, PseudonymKey}
+    assert {type(m) for m in run.received_by("shop")} == {AnchorSeed, PseudonymKey, JoinReport}
+
+
+def test_a_prediction_sends_representations_of_the_asked_records_only():
+    run = vertical()
+    X = table(80).set_axis([f"patient-{row}" for row in range(80)]).iloc[:4]
+    before = len(run.messages)
+    run.predict({"bank": X[["n0", "n1", "n2"]], "shop": X[["n3", "n4", "town"]]})
+    later: list[Any] = run.messages[before:]
+    assert [(recipient, type(m), len(m.rows)) for _, recipient, m in later] == [
+        ("analyst", RecordRepresentation, 4)
+    ] * 2
+
+
+# --- the messages are all there is ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", [lambda: horizontal("shared"), lambda: horizontal("random"), vertical])
+def test_roles_speak_in_messages_of_known_kinds_only(run):
+    from_party = BETWEEN_PARTIES | {Representation, RecordRepresentation, RecordLabels}
+    for sender, recipient, message in run().messages:
+        assert isinstance(message, Message)
+        if sender != "analyst":
+            assert type(message) in from_party
+            assert (recipient == "analyst") == (type(message) not in BETWEEN_PARTIES)
+
+
+def test_an_alignment_tells_a_party_nothing_of_another_s_reduction():
+    run = horizontal("private")
+    for name in run.parties_:
+        parts = [part for m in run.received_by(name) for part in vars(m).values() if isinstance(part, Alignment)]
+        assert len(parts) == 1
+
+
+# --- models that contain rows ---------------------------------------------------------------------------------------
+
+
+class KeepsRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """A model of somebody's own that looks harmless and keeps its training rows."""
+
+    def __init__(self, how: str = "array") -> None:
+        self.how = how
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        kept = {"array": X, "single": X.astype(np.float32), "tree": KDTree(X), "some": X[::7].copy(), "list": list(X)}
+        self.memory_ = {"kept": [kept[self.how]]}
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+INSTANCE_BASED = [
+    KNeighborsClassifier(3),
+    make_pipeline(StandardScaler(), KNeighborsClassifier(3)),
+    SVC(),
+    OneVsRestClassifier(SVC()),
+    GaussianProcessClassifier(),
+    BaggingClassifier(KNeighborsClassifier(3), n_estimators=2),
+    VotingClassifier([("a", LogisticRegression()), ("b", KNeighborsClassifier(3))]),
+    StackingClassifier([("a", KNeighborsClassifier(3))]),
+    CalibratedClassifierCV(KNeighborsClassifier(3)),
+    GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 3]}),
+    make_pipeline(StandardScaler(), KernelPCA(3), LogisticRegression()),
+    make_pipeline(StandardScaler(), Nystroem(n_components=5), LogisticRegression()),
+]
+PARAMETRIC = [
+    LogisticRegression(),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+    DecisionTreeClassifier(),
+    RandomForestClassifier(n_estimators=5),
+    HistGradientBoostingClassifier(max_iter=5),
+    MLPClassifier(hidden_layer_sizes=(5,), max_iter=300, tol=1e-2),
+    NearestCentroid(),
+]
+
+
+def named(model: Any) -> str:
+    return str(model.steps[-1][1] if hasattr(model, "steps") else model).split("(")[0]
+
+
+@pytest.mark.parametrize("model", INSTANCE_BASED, ids=named)
+def test_an_instance_based_model_is_refused_before_training_unless_all_agree(model, monkeypatch):
+    def never(*_):
+        raise AssertionError("it must not be trained")
+
+    monkeypatch.setattr(Analyst, "_fit", never)
+    with pytest.raises(PrivacyError, match=r"contains training rows.*\['party0', 'party1'\]"):
+        RecordedHorizontal(model, instance_models=False).fit(parties(2, 40))
+
+
+@pytest.mark.parametrize("model", PARAMETRIC, ids=named)
+def test_a_parametric_model_passes(model):
+    RecordedHorizontal(model, instance_models=False, random_state=0).fit(parties(2, 40))
+
+
+@pytest.mark.parametrize("how", ["array", "single", "tree", "some", "list"])
+def test_rows_that_a_fitted_model_kept_are_found(how):
+    with pytest.raises(PrivacyError, match="KeepsRows contains training rows"):
+        RecordedHorizontal(KeepsRows(how), instance_models=False).fit(parties(2, 40))
+    assert RecordedHorizontal(KeepsRows(how)).fit(parties(2, 40)).analyst_.model_ is not None
+
+
+def test_a_refused_model_is_not_kept():
+    analyst = Analyst(KeepsRows())
+    run = horizontal()
+    with pytest.raises(PrivacyError):
+        analyst.integrate([dataclasses.replace(m, instance_models=False) for m in run.received_by("analyst")])
+    with pytest.raises(Exception, match="not trained"):
+        _ = analyst.model_
+
+
+def test_one_party_s_refusal_is_enough():
+    messages = horizontal().received_by("analyst")
+    mixed = [dataclasses.replace(m, instance_models=m.party != "party1") for m in messages]
+    with pytest.raises(PrivacyError, match=r"Not agreed: \['party1'\]"):
+        Analyst(KNeighborsClassifier()).integrate(mixed)
+
+
+def test_fitted_models_are_told_apart():
+    rows = np.random.default_rng(0).standard_normal((60, 4))
+    y = rows[:, 0] > 0
+    for model in INSTANCE_BASED:
+        assert carries_rows(model.fit(rows, y), rows)
+    for model in PARAMETRIC:
+        assert not carries_rows(model.fit(rows, y), rows)
+
+
+@pytest.mark.parametrize("model", [KNeighborsClassifier(3), KeepsRows()], ids=named)
+def test_a_vertical_model_with_rows_is_trained_but_does_not_leave_the_analyst(model, tmp_path):
+    X = table(60)
+    run = RecordedVertical(model, instance_models=False, random_state=0)
+    run.fit({"a": X[["n0", "n1", "n2"]], "b": X[["n3", "n4", "town"]]}, target(X))
+    with pytest.raises(PrivacyError, match="contains training rows"):
+        run.analyst_.share_model()
+
+
+def test_a_parametric_vertical_model_is_shared():
+    shared = vertical(instance_models=False).analyst_.share_model()
+    assert shared.widths == {"bank": 2, "shop": 2}
