@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -34,8 +35,11 @@ __all__ = ["NeighborsEvaluator", "neighbors_evaluator"]
 _MAX_LOW = 12
 # Candidates beyond the k that are wanted, so that the k-th is seldom the last that is known.
 _SPARE = 3
+# So few coalitions are asked of the model sooner than all training points are looked at for them.
+_FEW = 8
 # Low precision is given up for a block when it leaves more than this share of coalitions unsure.
 _MAX_UNSURE = 0.02
+_POINTS: WeakKeyDictionary[Any, tuple[Any, TrainingPoints]] = WeakKeyDictionary()
 _UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 
 
@@ -98,6 +102,10 @@ class NeighborsEvaluator:
 
     def _of_span(self, points: Points, span: Span) -> tuple[FloatArray, BoolArray, FloatArray]:
         """Values, whether the model is to be asked for them, and points, of a span's coalitions."""
+        if len(span) <= _FEW:
+            few: FloatArray = points.of_span(span)
+            n_outputs = self.training.voters.votes.shape[1]
+            return np.empty((len(few), n_outputs)), np.ones(len(few), dtype=bool), few
         places: FloatArray = points.of_span(replace(span, proper=False))
         (base,), (offsets,) = points.additive([span])
         n_low = min(span.n_low, _MAX_LOW)
@@ -186,7 +194,7 @@ def neighbors_evaluator(predict: Predict, points: Points) -> NeighborsEvaluator 
     relative_noise = 4 * (points.width + 2) * _UNIT_ROUNDOFF
     return NeighborsEvaluator(
         predict=predict,
-        training=_training_points(model),
+        training=_remembered(model),
         rule=Rule(model.n_neighbors, model.weights == "distance", relative_noise),
         ranks_exactly=model._fit_method == "kd_tree",
     )
@@ -203,6 +211,15 @@ def _is_euclidean(model: Any) -> bool:
         # in another way. In single precision even the ranks are coarse.
         return bool(model.weights == "uniform" and rows.dtype == np.float64)
     return model._fit_method in ("kd_tree", "ball_tree") and model.weights in ("uniform", "distance")
+
+
+def _remembered(model: Any) -> TrainingPoints:
+    """The model's training points; sorted into tiles once for as long as it lives and is not fitted again."""
+    rows, points = _POINTS.get(model, (None, None))
+    if points is None or rows is not model._fit_X:
+        points = _training_points(model)
+        _POINTS[model] = (model._fit_X, points)
+    return points
 
 
 def _training_points(model: Any) -> TrainingPoints:
