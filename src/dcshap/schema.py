@@ -297,7 +297,7 @@ class Schema:
     def _check_values(self, codes: FloatArray, missing: Missing) -> None:
         if not len(codes):
             return
-        lowest, highest = codes.min(axis=0), codes.max(axis=0)  # NaN where a value is missing
+        lowest, highest = _extremes(codes)
         if not np.isfinite(highest - lowest).all():
             infinite = {n: c for n, c in zip(self.names, np.isinf(codes).sum(axis=0), strict=True) if c}
             if infinite:
@@ -325,6 +325,13 @@ class Schema:
             if isinstance(column, Number) and not (column.low <= lowest[j] and highest[j] <= column.high)
         }
         return {name: count for name, count in counts.items() if count}
+
+
+def _extremes(codes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The lowest and highest of each column of codes (n, M); NaN where a value is missing."""
+    chunks = (codes[start : start + 4096] for start in range(0, len(codes), 4096))  # few enough to stay in the cache
+    found = np.array([(chunk.min(axis=0), chunk.max(axis=0)) for chunk in chunks])
+    return found[:, 0].min(axis=0), found[:, 1].max(axis=0)
 
 
 def _counts(by_column: Mapping[str, int]) -> str:

@@ -16,7 +16,7 @@ from dcshap.cli.tables import RowsArgument, Run, RunArgument
 from dcshap.exceptions import InputError
 from dcshap.explanation import VerticalCollaboration
 
-__all__ = ["explain"]
+__all__ = ["as_plain", "explain", "show_explanation"]
 
 SHOWN = 5
 
@@ -72,7 +72,7 @@ def explain(
     if as_json:
         print_json(as_plain(explanation))
     else:
-        _show(explanation)
+        show_explanation(explanation)
 
 
 def _vertical(
@@ -124,7 +124,8 @@ def _write_html(explanation: Explanation, path: Path) -> None:
     error_console.print(f"Written to {path}", highlight=False)
 
 
-def _show(explanation: Explanation) -> None:
+def show_explanation(explanation: Explanation) -> None:
+    """Print the first rows' attributions, largest first."""
     values = explanation.values if explanation.values.ndim == 3 else explanation.values[:, :, None]
     errors = explanation.standard_errors.reshape(values.shape)
     base = explanation.base_values.reshape(len(explanation), -1)

@@ -23,7 +23,7 @@ from dcshap.cli.console import DebugOption, JsonOption, output, print_json, work
 from dcshap.cli.tables import About, Run, named_files, read_table
 from dcshap.exceptions import InputError
 
-__all__ = ["app"]
+__all__ = ["Model", "app", "estimator"]
 
 app = typer.Typer(no_args_is_help=True, help="Train a collaboration on the parties' files.")
 
@@ -86,7 +86,7 @@ def horizontal(
         data[name] = (table.drop(columns=target), table[target])
     dictionary = _schema(schema, {name: X for name, (X, _) in data.items()}, onehot)
     collaboration = HorizontalCollaboration(
-        _estimator(model, regression=regression, seed=seed),
+        estimator(model, regression=regression, seed=seed),
         _components(components),
         span=span,  # type: ignore[arg-type]  # checked where it is used
         alignment=alignment,  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ def vertical(
     labels = tables[holders[0]][target]
     tables[holders[0]] = tables[holders[0]].drop(columns=target)
     collaboration = VerticalCollaboration(
-        _estimator(model, regression=regression, seed=seed),
+        estimator(model, regression=regression, seed=seed),
         _components(components),
         reduction=reduction,
         schema=None if schema is None else Schema.load(schema),
@@ -155,7 +155,8 @@ def vertical(
     _report(out, model, rows, as_json=as_json)
 
 
-def _estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
+def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
+    """The model of a name, for classes or for numbers."""
     if regression:
         return {
             Model.knn: KNeighborsRegressor(7),

@@ -84,10 +84,11 @@ class Anchor:
         absent = np.isnan(codes)
         return self.encoder.encode(np.where(absent, self.reference(), codes) if absent.any() else codes)
 
-    def chunks(self, codes: FloatArray) -> Iterator[FloatArray]:
-        """Encode codes (n, M), some rows at a time."""
+    def chunks(self, codes: FloatArray, *, complete: bool = False) -> Iterator[FloatArray]:
+        """Encode codes (n, M), some rows at a time; `complete` says that none of them is missing."""
+        encode = self.encoder.encode if complete else self.encode
         for start in range(0, len(codes), CHUNK):
-            yield self.encode(codes[start : start + CHUNK])
+            yield encode(codes[start : start + CHUNK])
 
 
 def _antithetic(rng: np.random.Generator, n_rows: int) -> FloatArray:

@@ -196,7 +196,7 @@ class Party:
 
     def _encoded(self) -> Iterator[FloatArray]:
         """The party's own rows, encoded, some at a time: all of them at once would be a copy of the data."""
-        return self.anchor.chunks(self.codes)
+        return self.anchor.chunks(self.codes, complete=self.agreement.missing == "error")
 
     @property
     def linear_reduction(self) -> LinearReduction | None:

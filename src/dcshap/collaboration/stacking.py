@@ -15,7 +15,7 @@ from dcshap._typing import Array, FloatArray
 
 __all__ = ["KEY_WIDTH", "stack"]
 
-KEY_WIDTH = 8  # coordinates in which points hardly ever agree unless they are equal
+KEY_WIDTH = 4  # coordinates in which points hardly ever agree unless they are equal
 
 Hashes = npt.NDArray[np.uint64]
 
