@@ -11,10 +11,10 @@ demo: $(VENV)/.installed  ## the main job, offline, about a minute
 	$(BIN)/dcshap demo
 
 test: $(VENV)/.installed-dev  ## the test suite without the slow cases
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-all: $(VENV)/.installed-dev  ## the whole test suite, with branch coverage
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow" --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow or not slow" --cov --cov-report=term-missing:skip-covered
 
 check: $(VENV)/.installed-dev  ## lint, format and types; changes nothing
 	$(BIN)/ruff check

@@ -8,8 +8,10 @@ from dcshap.cli.compare import compare
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.demo import demo
 from dcshap.cli.explain import explain
+from dcshap.cli.federation import federation
 from dcshap.cli.fit import app as fit
 from dcshap.cli.predict import predict
+from dcshap.cli.reproduce import reproduce
 
 __all__ = ["app"]
 
@@ -26,3 +28,5 @@ app.add_typer(fit, name="fit")
 app.command()(predict)
 app.command()(explain)
 app.command()(compare)
+app.command()(reproduce)
+app.add_typer(federation, name="federation")

@@ -228,8 +228,9 @@ def _class_shares(code: int, n_classes: int, *, n_parties: int, majority: float)
     """Return what share of one class each party gets."""
     place = (n_classes - 1 - code) / (n_classes - 1)
     distance = np.abs(np.arange(n_parties) / (n_parties - 1) - place)
-    shares: NDArray[np.float64] = majority + (1 - 2 * majority) * distance
-    return shares / shares.sum()
+    weights = majority + (1 - 2 * majority) * distance
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares
 
 
 def _check_n_parties(n_parties: int) -> None:

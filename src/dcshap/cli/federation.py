@@ -1,0 +1,386 @@
+"""`dcshap federation …`: the same collaborations between separate organisations."""
+
+from __future__ import annotations
+
+import importlib.util
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import yaml
+from rich.live import Live
+from rich.table import Table
+
+from dcshap.cli.certificates import certificates
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, working
+from dcshap.cli.explain import Index, as_plain, show_explanation
+from dcshap.cli.fit import Model, estimator
+from dcshap.cli.tables import read_table
+from dcshap.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dcshap.federation.requester import Requester
+    from dcshap.federation.site import Right
+
+__all__ = ["federation"]
+
+federation = typer.Typer(no_args_is_help=True, help="Train and explain between separate organisations.")
+party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
+analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
+federation.add_typer(party, name="party")
+federation.add_typer(analyst, name="analyst")
+federation.add_typer(certificates, name="certificates")
+
+
+class Kind(StrEnum):
+    """How the data are split."""
+
+    horizontal = "horizontal"
+    vertical = "vertical"
+
+
+KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.")]
+KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]
+CollaborationArgument = Annotated[str, typer.Argument(metavar="COLLABORATION")]
+KindOption = Annotated[Kind, typer.Option(help="The same columns of different rows, or the other way round.")]
+PartiesOption = Annotated[list[str], typer.Option("--party", help="A party that takes part; repeat it.")]
+TimeoutOption = Annotated[float, typer.Option(help="Seconds that a site may take to answer.")]
+
+
+@federation.callback()
+def _needs_extra() -> None:
+    lacking = [name for name in ("nvflare", "psutil", "cryptography") if importlib.util.find_spec(name) is None]
+    if lacking:
+        raise InputError(f"The federation needs more packages ({lacking}): pip install 'dcshap[federation]'.")
+
+
+# --- the operator -----------------------------------------------------------------------------------------------
+
+
+@federation.command()
+def init(
+    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="Who takes part, as YAML.")],
+    out: Annotated[Path, typer.Option(help="A new folder.")] = Path("federation"),
+    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
+) -> None:
+    """Write the profile and one file per participant, from which each asks for its certificate."""
+    from dcshap.federation.provision import Project, init_project  # noqa: PLC0415 - an optional extra, as below
+
+    for path in init_project(Project.load(project), out):
+        output.print(str(path), highlight=False)
+
+
+# --- a party -------------------------------------------------------------------------------------------------------
+
+
+@party.command("init")
+def party_init(
+    folder: KitArgument,
+    collaboration: CollaborationArgument,
+    kind: KindOption,
+    schema: Annotated[Path, typer.Option(help="The agreed schema; vertical: of all parties' columns.")],
+    partner: Annotated[list[str], typer.Option(help="Another party of the collaboration; repeat it.")],
+    csv: Annotated[Path | None, typer.Option(help="The table, as a csv file.")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="The table, as a parquet file.")] = None,
+    sql: Annotated[str | None, typer.Option(help="The table, as a query.")] = None,
+    url: Annotated[str | None, typer.Option(help="The database, as SQLAlchemy URL, or env:NAME.")] = None,
+    identifier: Annotated[str | None, typer.Option("--id", help="The column of the record identifiers.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column of the labels, where this party holds them.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An agreed setting, e.g. span=shared.")
+    ] = None,
+    instance_models: Annotated[
+        bool, typer.Option("--instance-models", help="Agree to models that contain training rows (k-NN).")
+    ] = False,
+    trust: Annotated[list[str] | None, typer.Option(help="A type that a received model may contain.")] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHO=VIEWS:BUDGET", help="Who may ask, e.g. officer@bank.org=bank,full:100."),
+    ] = None,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Configure a party: check its table against the agreed schema, and make its kit safe."""
+    from dcshap.federation.kits import Kit  # noqa: PLC0415
+    from dcshap.federation.setup import init_party  # noqa: PLC0415
+    from dcshap.federation.site import CollaborationConfig  # noqa: PLC0415
+
+    given = {"csv": csv, "parquet": parquet, "sql": sql, "url": url}
+    settings = CollaborationConfig(
+        kind.value,
+        {name: str(value) for name, value in given.items() if value is not None},
+        str(schema),
+        tuple(partner),
+        id=identifier,
+        target=target,
+        agreement=_settings(setting or []),
+        instance_models=instance_models,
+        trusted=tuple(trust or ()),
+    )
+    rights = dict(_right(entry) for entry in allow or [])
+    found = init_party(Kit.load(folder, "party"), collaboration, settings, rights=rights)
+    output.print(
+        f"{found.rows} rows of {len(found.columns)} columns fit the schema; they will be represented in "
+        f"{found.dimensions} dimensions. Written to {found.config}",
+        highlight=False,
+    )
+
+
+@party.command("start")
+def party_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
+    """Take part, until interrupted."""
+    from dcshap.federation.kits import Kit  # noqa: PLC0415
+    from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.site import SiteConfig  # noqa: PLC0415
+
+    SiteConfig.load(folder)
+    raise typer.Exit(run_in_foreground(Kit.load(folder, "party")))
+
+
+@party.command("explain")
+def party_explain(
+    folder: KitArgument,
+    collaboration: CollaborationArgument,
+    rows: Annotated[Path, typer.Argument(help="A csv or parquet file.")],
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Explain rows of a horizontal collaboration, with no network at all."""
+    from dcshap.collaboration import HorizontalParty  # noqa: PLC0415
+    from dcshap.explanation.horizontal import explain_rows  # noqa: PLC0415
+    from dcshap.federation.site import SiteConfig  # noqa: PLC0415
+
+    site = SiteConfig.load(folder)
+    settings = site.collaboration(collaboration)
+    trained = HorizontalParty.load(site.state_folder(collaboration) / "party", trusted=settings.trusted)
+    explained = explain_rows(trained, read_table(rows)[list(trained.agreement.schema.names)])
+    _show_explanation(explained, as_json=as_json)
+
+
+# --- the analyst -----------------------------------------------------------------------------------------------------
+
+
+@analyst.command("start")
+def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
+    """Run the analyst's server, until interrupted."""
+    from dcshap.federation.kits import Kit, secure_server  # noqa: PLC0415
+    from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
+
+    server = Kit.load(folder, "server")
+    secure_server(server)
+    raise typer.Exit(run_in_foreground(server))
+
+
+@federation.command()
+def train(
+    collaboration: CollaborationArgument,
+    kit_folder: KitOption,
+    kind: KindOption,
+    parties: PartiesOption,
+    model: Annotated[Model, typer.Option(help="The model to train.")] = Model.logistic,
+    regression: Annotated[bool, typer.Option("--regression", help="Predict a number instead of a class.")] = False,
+    alignment: Annotated[str, typer.Option(help="affine, svd or orthogonal.")] = "affine",
+    seed: Annotated[int | None, typer.Option(help="A seed for the model.")] = None,
+    timeout: TimeoutOption = 120.0,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Train a collaboration; a vertical one then answers requests."""
+    built = estimator(model, regression=regression, seed=seed)
+    with _requester(kit_folder, timeout) as lead, Live(console=error_console, transient=True) as live:
+        status = lead.train(
+            collaboration,
+            built,
+            kind=kind.value,
+            parties=parties,
+            alignment=alignment,
+            timeout=timeout,
+            watch=lambda told: live.update(_phases(told)),
+        )
+    _show_status(status, as_json=as_json)
+
+
+@federation.command()
+def serve(
+    collaboration: CollaborationArgument,
+    kit_folder: KitOption,
+    parties: PartiesOption,
+    timeout: TimeoutOption = 120.0,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Have a vertical collaboration answer again, after the server or a party was restarted."""
+    with _requester(kit_folder, timeout) as lead, working("Waking the sites"):
+        status = lead.serve(collaboration, parties=parties, timeout=timeout)
+    _show_status(status, as_json=as_json)
+
+
+@federation.command()
+def status(
+    collaboration: CollaborationArgument,
+    kit_folder: KitOption,
+    timeout: TimeoutOption = 30.0,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """How far a collaboration is: phases, who has answered, bytes."""
+    with _requester(kit_folder, timeout) as asking:
+        _show_status(asking.status(collaboration), as_json=as_json)
+
+
+@federation.command()
+def stop(
+    collaboration: CollaborationArgument,
+    kit_folder: KitOption,
+    timeout: TimeoutOption = 30.0,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """End a collaboration's run. What was trained is kept; `serve` goes on from it."""
+    with _requester(kit_folder, timeout) as lead:
+        lead.stop(collaboration)
+
+
+# --- whoever asks ----------------------------------------------------------------------------------------------------
+
+
+@federation.command()
+def explain(
+    collaboration: CollaborationArgument,
+    kit_folder: KitOption,
+    record: Annotated[list[str], typer.Option(help="A record's identifier; repeat it.")],
+    view: Annotated[str, typer.Option(help="'full', or a party's name.")] = "full",
+    index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
+    merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
+    reference: Annotated[str, typer.Option(help="What stands for absent: anchor, own, mean or medoid.")] = "anchor",
+    timeout: TimeoutOption = 30.0,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Explain the predictions of records of a running vertical collaboration."""
+    with _requester(kit_folder, timeout) as asking:
+        explained = asking.explain(
+            collaboration, record, view=view, index=index.value, merged=merged, reference=reference
+        )
+    _show_explanation(explained, as_json=as_json)
+
+
+@federation.command()
+def ledger(
+    folder: KitArgument,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Show and verify a site's ledger: every message that left it."""
+    from dcshap.federation.ledger import Ledger  # noqa: PLC0415
+
+    book = Ledger(folder / "dcshap" / "ledger.jsonl")
+    count, lines = book.verify(), list(book)
+    if as_json:
+        print_json({"verified": count, "entries": [vars(line) for line in lines]})
+        return
+    table = Table(title=f"{count} messages left {folder.name}; the chain is whole")
+    for column in ("when", "to", "what", "shapes", "bytes", "for", "records"):
+        table.add_column(column)
+    for line in lines:
+        shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in line.shapes.items())
+        asked = line.requester or line.request[:8]
+        row = (line.when[:19], line.recipient, line.kind, shapes, str(line.n_bytes), asked, str(line.n_records or ""))
+        table.add_row(*row)
+    output.print(table)
+
+
+@federation.command()
+def demo(as_json: JsonOption = False, debug: DebugOption = False) -> None:  # noqa: ARG001
+    """An analyst and three parties on this machine, as separate processes with real certificates. About a minute."""
+    from dcshap.federation.demo import run_demo  # noqa: PLC0415
+
+    found = run_demo(lambda text: error_console.print(text, highlight=False))
+    if as_json:
+        print_json(
+            {
+                "horizontal": {name: as_plain(each) for name, each in found.horizontal.items()},
+                "vertical": {name: as_plain(each) for name, each in found.vertical.items()},
+                "travelled": found.travelled,
+                "seconds": found.seconds,
+            }
+        )
+        return
+    for name, each in found.vertical.items():
+        output.print(f"\n[bold]{name}[/]: a record that three parties hold columns of")
+        show_explanation(each)
+    for name, each in found.horizontal.items():
+        output.print(f"\n[bold]{name}[/] alone, after training with the others")
+        show_explanation(each)
+    _print("What each role saw", found.travelled)
+    took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in found.seconds.items())
+    output.print(f"{took}; {sum(found.seconds.values()):.0f} s in all", highlight=False)
+
+
+# --- how it looks ----------------------------------------------------------------------------------------------------
+
+
+def _requester(folder: Path, timeout: float) -> Requester:
+    from dcshap.federation.requester import Requester  # noqa: PLC0415
+
+    return Requester(folder, timeout=timeout)
+
+
+def _settings(entries: list[str]) -> dict[str, Any]:
+    found = {}
+    for entry in entries:
+        name, separator, value = entry.partition("=")
+        if not separator:
+            raise typer.BadParameter(f"must be NAME=VALUE. Got {entry!r}.", param_hint="--set")
+        found[name] = yaml.safe_load(value)
+    return found
+
+
+def _right(entry: str) -> tuple[str, Right]:
+    from dcshap.federation.site import Right  # noqa: PLC0415
+
+    who, _, rest = entry.partition("=")
+    views, _, budget = rest.rpartition(":")
+    if not (who and views and budget.isdigit()):
+        raise typer.BadParameter(f"must be WHO=VIEWS:BUDGET. Got {entry!r}.", param_hint="--allow")
+    return who, Right(tuple(views.split(",")), int(budget))
+
+
+def _show_explanation(explained: Any, *, as_json: bool) -> None:
+    if as_json:
+        print_json(as_plain(explained))
+    else:
+        show_explanation(explained)
+
+
+def _phases(told: dict[str, Any]) -> Table:
+    table = Table(title=f"{told['collaboration']}: {told['state']}")
+    for column in ("phase", "answered", "waiting for", "sent", "received", "seconds"):
+        table.add_column(column, justify="left" if column in ("phase", "answered", "waiting for") else "right")
+    for phase in told["phases"]:
+        table.add_row(
+            phase["name"],
+            ", ".join(phase["answered"]),
+            ", ".join(phase["waiting"]),
+            f"{phase['sent']:,}",
+            f"{phase['received']:,}",
+            f"{phase['seconds']:.2f}",
+        )
+    return table
+
+
+def _show_status(told: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json({key: value for key, value in told.items() if key != "certificates"})
+    else:
+        output.print(_phases(told))
+
+
+def _print(title: str, frame: pd.DataFrame) -> None:
+    table = Table(title=title, title_justify="left")
+    for column in frame.columns:
+        table.add_column(str(column))
+    for row in frame.itertuples(index=False):
+        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
+    output.print(table)

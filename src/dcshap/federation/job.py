@@ -1,0 +1,52 @@
+"""The job that a run is submitted as: configuration only. `dcshap` is installed at every site; no code travels."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dcshap.federation.conductor import RunSettings
+
+__all__ = ["CONTROLLER", "EXECUTOR", "write_job"]
+
+CONTROLLER = "dcshap.federation.controller.AnalystController"
+EXECUTOR = "dcshap.federation.executor.PartyExecutor"
+_ENDS: dict[str, list[Any]] = {"components": [], "task_data_filters": [], "task_result_filters": []}
+
+
+def write_job(folder: str | Path, settings: RunSettings) -> Path:
+    """Write the job of a run to a folder.
+
+    The server's part has the run's settings, the parties' only the collaboration's name: everything else they take
+    from their own configuration.
+    """
+    target, parties = Path(folder), list(settings.parties)
+    meta = {
+        "name": f"dcshap {settings.collaboration}",
+        "resource_spec": {},
+        "min_clients": len(parties),
+        "mandatory_clients": parties,
+        "deploy_map": {"analyst": ["server"], "party": parties},
+    }
+    server = {
+        "format_version": 2,
+        "server": {"task_request_interval": 0.1},
+        "workflows": [{"id": "analyst", "path": CONTROLLER, "args": asdict(settings) | {"parties": parties}}],
+    }
+    client = {
+        "format_version": 2,
+        "executors": [
+            {"tasks": ["*"], "executor": {"path": EXECUTOR, "args": {"collaboration": settings.collaboration}}}
+        ],
+    }
+    _write(target / "meta.json", meta)
+    _write(target / "analyst" / "config" / "config_fed_server.json", server | _ENDS)
+    _write(target / "party" / "config" / "config_fed_client.json", client | _ENDS)
+    return target
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")

@@ -1,0 +1,70 @@
+"""How far a run is: its phases, who has answered in each, and how many bytes travelled. No values."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Phase", "Progress"]
+
+
+@dataclass
+class Phase:
+    """One step of a run.
+
+    Attributes
+    ----------
+    name : str
+    waiting, answered : list of str
+        The sites that are still asked, and those that have answered.
+    sent, received : int
+        Bytes from and to the analyst.
+    seconds : float
+        How long it took, or has been taking.
+    """
+
+    name: str
+    waiting: list[str]
+    answered: list[str] = field(default_factory=list)
+    sent: int = 0
+    received: int = 0
+    seconds: float = 0.0
+
+
+class Progress:
+    """The phases of a run, in order; may be read while it goes on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._phases: list[Phase] = []
+        self._began = 0.0
+        self.state = "training"
+        self.error: dict[str, Any] | None = None
+
+    def begin(self, name: str, sites: list[str], *, sent: int = 0) -> None:
+        """Begin a phase in which these sites are asked."""
+        with self._lock:
+            self._began = time.perf_counter()
+            self._phases.append(Phase(name, sorted(sites), sent=sent))
+
+    def answered(self, site: str, n_bytes: int) -> None:
+        """Note that a site has answered."""
+        with self._lock:
+            phase = self._phases[-1]
+            if site in phase.waiting:
+                phase.waiting.remove(site)
+            phase.answered.append(site)
+            phase.received += n_bytes
+            phase.seconds = time.perf_counter() - self._began
+
+    def end(self) -> None:
+        """Note that the phase is over."""
+        with self._lock:
+            self._phases[-1].seconds = time.perf_counter() - self._began
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain content, for whoever asks how far the run is."""
+        with self._lock:
+            return {"state": self.state, "error": self.error, "phases": [asdict(phase) for phase in self._phases]}

@@ -1,0 +1,328 @@
+"""Whoever asks: trains a collaboration, asks how far it is, and for explanations, with a certificate of the project."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+from nvflare.fuel.flare_api.api_spec import (
+    AuthenticationError,
+    AuthorizationError,
+    CommandError,
+    InternalError,
+    InvalidJobDefinition,
+    InvalidTarget,
+    JobNotDone,
+    JobNotFound,
+    JobNotRunning,
+    NoClientsAvailable,
+    NoConnection,
+    NoReply,
+    SessionClosed,
+)
+from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
+from nvflare.tool.cli_output import set_output_format
+
+from dcshap.collaboration.storage import write_model
+from dcshap.exceptions import FederationError, InputError
+from dcshap.explanation.messages import Answer, RecordPart
+from dcshap.explanation.vertical import unite_views, with_parts
+from dcshap.federation.conductor import RunSettings
+from dcshap.federation.identity import Certificate, Identity
+from dcshap.federation.job import write_job
+from dcshap.federation.kits import Kit
+from dcshap.federation.party import message_of
+from dcshap.federation.replies import raise_remote
+from dcshap.federation.requests import Request
+from dcshap.federation.site import FULL
+from dcshap.federation.vertical import REQUEST
+from dcshap.shapley import Explanation
+
+__all__ = ["Requester"]
+
+_REFUSED = (AuthenticationError, AuthorizationError)
+_UNREACHABLE = (
+    CommandError,
+    InternalError,
+    InvalidJobDefinition,
+    InvalidTarget,
+    JobNotDone,
+    JobNotFound,
+    JobNotRunning,
+    NoClientsAvailable,
+    NoConnection,
+    NoReply,
+    SessionClosed,
+    RuntimeError,  # what the engine raises for everything else
+)
+_POLL = 0.25
+Watch = Callable[[dict[str, Any]], None]
+
+
+class Requester:
+    """A session with the analyst's server.
+
+    Parameters
+    ----------
+    kit : path
+        The kit of a participant who may ask.
+    timeout : float
+        Seconds that an answer may take.
+    """
+
+    def __init__(self, kit: str | Path, *, timeout: float = 30.0) -> None:
+        self.kit = Kit.load(kit, "requester")
+        self.identity = Identity(self.kit.startup)
+        self.timeout = timeout
+        self._session: Session | None = None
+        self._jobs: dict[str, str] = {}
+        self._certificates: dict[str, dict[str, Certificate]] = {}
+        self.timings: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        set_output_format("json")  # what the engine says of itself then goes to stderr
+        try:
+            self._session = new_secure_session(self.kit.name, str(self.kit.folder), timeout=self.timeout)
+            self._session.set_timeout(self.timeout)
+        except _REFUSED as error:
+            raise FederationError(f"The server does not let {self.kit.name!r} in.") from error
+        except _UNREACHABLE as error:
+            raise FederationError("The analyst's server cannot be reached. Is it running?") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            self._session.close()
+
+    @property
+    def session(self) -> Session:
+        """The engine's session."""
+        if self._session is None:
+            raise FederationError("Use a Requester in a `with` statement.")
+        return self._session
+
+    # --- who is there -----------------------------------------------------------------------------------------
+
+    def connected(self) -> list[str]:
+        """The parties that are connected to the server."""
+        return sorted(client.name for client in self._call(self.session.get_connected_client_list))
+
+    def wait_for(self, parties: Sequence[str], *, timeout: float) -> None:
+        """Wait until all parties are connected."""
+        until = time.monotonic() + timeout
+        while missing := sorted(set(parties) - set(self.connected())):
+            if time.monotonic() >= until:
+                raise FederationError(f"{missing} did not connect within {timeout:g} s. Is every party started?")
+            time.sleep(_POLL)
+
+    # --- runs ----------------------------------------------------------------------------------------------------
+
+    def train(
+        self,
+        collaboration: str,
+        model: Any,
+        *,
+        kind: str,
+        parties: Sequence[str],
+        alignment: str = "affine",
+        timeout: float = 60.0,
+        watch: Watch | None = None,
+    ) -> dict[str, Any]:
+        """Train a collaboration; a vertical one answers requests from then on. What `status` says at the end.
+
+        Parameters
+        ----------
+        collaboration : str
+        model : scikit-learn compatible estimator
+        kind : {"horizontal", "vertical"}
+        parties : sequence of str
+        alignment : {"affine", "svd", "orthogonal"}
+        timeout : float
+            Seconds that a party may take for each step, and all of them together to connect.
+        watch : callable, optional
+            Is given what `status` says, again and again.
+        """
+        settings = RunSettings(
+            collaboration=collaboration,
+            kind=kind,
+            parties=tuple(sorted(parties)),
+            run=uuid4().hex,
+            model=base64.b64encode(write_model(model)).decode(),
+            alignment=alignment,
+            timeout=timeout,
+        )
+        return self._run(settings, watch)
+
+    def serve(
+        self, collaboration: str, *, parties: Sequence[str], timeout: float = 60.0, watch: Watch | None = None
+    ) -> dict[str, Any]:
+        """Have a vertical collaboration that was trained before answer requests again."""
+        settings = RunSettings(collaboration, "vertical", tuple(sorted(parties)), timeout=timeout)
+        return self._run(settings, watch)
+
+    def _run(self, settings: RunSettings, watch: Watch | None) -> dict[str, Any]:
+        self.stop(settings.collaboration)
+        self.wait_for(settings.parties, timeout=settings.timeout)
+        with tempfile.TemporaryDirectory() as folder:
+            job = self._call(self.session.submit_job, str(write_job(folder, settings)))
+        self._jobs[settings.collaboration] = job
+        self._certificates.pop(settings.collaboration, None)
+        until = time.monotonic() + settings.timeout
+        while True:
+            status = self._status_of(job)
+            if status is None:
+                self._require_starting(job, until, settings.timeout)
+            else:
+                until = time.monotonic() + settings.timeout
+                if watch is not None:
+                    watch(status)
+                raise_remote({"error": status["error"]})
+                if status["state"] != "training":
+                    return status
+            time.sleep(_POLL)
+
+    def _status_of(self, job: str) -> dict[str, Any] | None:
+        """What a run says of itself; None while it starts, or once it has ended."""
+        try:
+            found: dict[str, Any] = self.session.do_app_command(job, "status", {})
+        except _UNREACHABLE:
+            return None
+        return found
+
+    def _require_starting(self, job: str, until: float, timeout: float) -> None:
+        status = str(self._call(self.session.get_job_meta, job).get("status"))
+        if status.startswith("FINISHED"):
+            raise FederationError(
+                f"The run ended before it began ({status.removeprefix('FINISHED:')}): a site refused the job. Its own "
+                f"log says why."
+            )
+        if time.monotonic() >= until:
+            self._abort(job)
+            raise FederationError(f"The run did not start within {timeout:g} s.")
+
+    def status(self, collaboration: str) -> dict[str, Any]:
+        """How far a collaboration is, and who takes part."""
+        # The newest first: after a server was killed its list still has the run that died with it.
+        for job in self._running(collaboration):
+            found = self._status_of(job)
+            if found is not None:
+                self._jobs[collaboration] = job
+                return found
+        raise FederationError(f"The collaboration {collaboration!r} is not running now. Train it, or `serve` it.")
+
+    def stop(self, collaboration: str) -> None:
+        """End a collaboration's run, if there is one; what was trained is kept."""
+        for job in self._running(collaboration):
+            self._abort(job)
+        self._jobs.pop(collaboration, None)
+        self._certificates.pop(collaboration, None)
+
+    def _abort(self, job: str) -> None:
+        try:
+            self.session.abort_job(job)
+        except _UNREACHABLE:
+            return  # it is not running any more
+        until = time.monotonic() + self.timeout
+        while time.monotonic() < until:
+            if str(self._call(self.session.get_job_meta, job).get("status")).startswith("FINISHED"):
+                return
+            time.sleep(_POLL)
+
+    def _running(self, collaboration: str) -> list[str]:
+        jobs = self._call(self.session.list_jobs)
+        named = [job for job in jobs if job.get("job_name", job.get("name")) == f"dcshap {collaboration}"]
+        named.sort(key=lambda job: str(job.get("submit_time")), reverse=True)
+        return [str(job["job_id"]) for job in named if str(job.get("status")) in ("RUNNING", "DISPATCHED", "SUBMITTED")]
+
+    def _job(self, collaboration: str) -> str:
+        if collaboration not in self._jobs:
+            self.status(collaboration)
+        return self._jobs[collaboration]
+
+    # --- explanations -------------------------------------------------------------------------------------------
+
+    def explain(
+        self,
+        collaboration: str,
+        records: Sequence[Any],
+        *,
+        view: str = FULL,
+        index: str = "shapley",
+        merged: bool = False,
+        reference: str = "anchor",
+    ) -> Explanation:
+        """Explain the predictions of records of a vertical collaboration.
+
+        As `VerticalCollaboration.explain`, with the records' identifiers instead of tables.
+        """
+        request = self._request(collaboration, records, view=view, index=index, merged=merged, reference=reference)
+        parties = self._parties(collaboration)
+        if view == FULL and index == "shapley":
+            answered = self._ask(request, sorted(parties), how="columns")
+            explained = message_of(base64.b64decode(answered["explanation"]), Answer).explanation
+            return with_parts(explained, [self._opened(answered, name, RecordPart) for name in sorted(parties)])
+        asked = sorted(parties) if view == FULL else [view]
+        answered = self._ask(request, asked, how="views")
+        views = {name: self._opened(answered, name, Answer).explanation for name in asked}
+        return unite_views(views) if view == FULL else views[view]
+
+    def predict(self, collaboration: str, records: Sequence[Any], *, view: str = FULL) -> dict[str, Any]:
+        """Predict records of a vertical collaboration: class probabilities with their classes, or numbers."""
+        request = self._request(collaboration, records, view=view)
+        answered = self._ask(request, sorted(self._parties(collaboration)), how="predict")
+        return {"predictions": answered["predictions"], "classes": answered["classes"]}
+
+    def _request(self, collaboration: str, records: Sequence[Any], **what: Any) -> Request:
+        parties = self._parties(collaboration)
+        if what["view"] != FULL and what["view"] not in parties:
+            raise InputError(f"`view` must be {FULL!r} or one of {sorted(parties)}. Got {what['view']!r}.")
+        return Request(self.kit.name, uuid4().hex, collaboration, tuple(str(record) for record in records), **what)
+
+    def _parties(self, collaboration: str) -> dict[str, Certificate]:
+        if collaboration not in self._certificates:
+            found = self.status(collaboration)["certificates"]
+            self._certificates[collaboration] = {
+                name: self.identity.check(pem, name=name) for name, pem in found.items()
+            }
+        return self._certificates[collaboration]
+
+    def _ask(self, request: Request, parties: Sequence[str], *, how: str) -> dict[str, Any]:
+        signed, to = request.signed(self.identity), self._parties(request.collaboration)
+        unknown = [name for name in parties if name not in to]
+        if unknown:
+            raise InputError(f"`view` must be {FULL!r} or one of {sorted(to)}.")
+        sealed = {name: self.identity.seal(signed, to=to[name], purpose=REQUEST) for name in parties}
+        data = {"to": {name: base64.b64encode(each).decode() for name, each in sealed.items()}, "how": how}
+        began = time.perf_counter()
+        answered: dict[str, Any] = self._call(
+            self.session.do_app_command, self._job(request.collaboration), "ask", data
+        )
+        raise_remote(answered)
+        self.timings = {
+            "whole": time.perf_counter() - began,
+            "analyst": answered.get("analyst_seconds"),
+            "parties": answered.get("seconds"),
+        }
+        return answered
+
+    def _opened(self, answered: dict[str, Any], name: str, kind: Any) -> Any:
+        envelope = self.identity.open(base64.b64decode(answered["answers"][name]), purpose="answer", sender=name)
+        return message_of(envelope.content, kind)
+
+    def _call(self, action: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return action(*arguments)
+        except _REFUSED as error:
+            raise FederationError(f"The server does not allow {self.kit.name!r} to do this.") from error
+        except _UNREACHABLE as error:
+            raise FederationError(
+                "The analyst's server did not do what was asked, or in time. Is the collaboration running?"
+            ) from error

@@ -1,0 +1,86 @@
+"""The bar figure of Section 4.3: the difference between two users' explanations of Adult, feature by feature."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pandas as pd
+
+from dcshap import report
+from dcshap.paper.cells import Cell, Results
+from dcshap.paper.comparison import compare_users
+from dcshap.paper.outcome import Experiment, Options, Outcome, Row, factor_of, mean_and_sd, table_of
+
+__all__ = ["HORIZONTAL"]
+
+N_SEEDS = 10
+DATASETS = ("adult",)
+SETTINGS = ("paper", "default")
+SPLITS = ("skewed",)
+METHODS = {"kernelshap": "KernelSHAP, own references", "dcshap": "DC-SHAP, anchor's reference"}
+
+TEXT = """\
+The root mean square difference between two users' attributions of 50 held-out rows, per feature. Bars are means over
+seeds, whiskers one standard deviation.
+"""
+
+
+def cells(options: Options) -> list[Cell]:
+    """The cells of Table 1, of which this is a closer look."""
+    return [cell for _, each in _groups(options) for cell in each]
+
+
+def outcome(options: Options, results: Results) -> Outcome:
+    """One row per feature, and one bar figure per setting, split and data set."""
+    rows: list[Row] = []
+    tables, pictures = {}, {}
+    for where, group in _groups(options):
+        found = [results[cell] for cell in group]
+        new = [_row(feature, where, found) for feature in found[0]["kernelshap"]]
+        title = f"{where['dataset']}, setting {where['setting']}, split {where['split']}"
+        tables[title] = table_of(
+            new,
+            {
+                "feature": "feature",
+                "kernelshap_rmse": "KernelSHAP RMSE",
+                "dcshap_rmse": "DC-SHAP RMSE",
+                "factor": "factor",
+            },
+        )
+        figure = report.rmse_bars(_series(new, "rmse"), spread=_series(new, "rmse_sd"))
+        alt = f"RMSE per feature of KernelSHAP and DC-SHAP on {title}; the table has the same figures."
+        pictures["-".join(["horizontal", *where.values()])] = report.Picture(figure, alt, title)
+        rows += new
+    return Outcome(rows, TEXT, tables, pictures)
+
+
+def _row(feature: str, where: dict[str, str], found: list[dict[str, dict[str, float]]]) -> Row:
+    row: Row = {"experiment": "horizontal", **where, "seeds": len(found), "feature": feature}
+    for method in METHODS:
+        mean, sd = mean_and_sd([each[method][feature] for each in found])
+        row |= {f"{method}_rmse": mean, f"{method}_rmse_sd": sd}
+    row["factor"] = factor_of(row["kernelshap_rmse"], row["dcshap_rmse"])
+    return row
+
+
+def _series(rows: list[Row], what: str) -> dict[str, pd.Series[float]]:
+    index = [row["feature"] for row in rows]
+    return {
+        title: pd.Series([row[f"{method}_{what}"] or 0.0 for row in rows], index=index)
+        for method, title in METHODS.items()
+    }
+
+
+def _groups(options: Options) -> list[tuple[dict[str, str], list[Cell]]]:
+    seeds = range(options.n_seeds or N_SEEDS)
+    wanted = product(options.settings or SETTINGS, options.splits or SPLITS, options.datasets or DATASETS)
+    return [
+        (
+            {"setting": setting, "split": split, "dataset": dataset},
+            [Cell.of(compare_users, dataset=dataset, setting=setting, split=split, seed=seed) for seed in seeds],
+        )
+        for setting, split, dataset in wanted
+    ]
+
+
+HORIZONTAL = Experiment("horizontal", "Section 4.3: differences per feature", cells, outcome)

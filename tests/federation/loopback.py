@@ -1,0 +1,52 @@
+"""Federations of real processes for tests: tables, seeds and rights in place, ready to start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dcshap.federation.local import LEAD, LocalFederation
+from dcshap.federation.setup import init_party
+from dcshap.federation.site import CollaborationConfig, Right, SiteConfig
+
+from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables
+from .twin import secrets_for
+
+ROWS, RECORDS = "rows", "records"  # the horizontal and the vertical collaboration
+CLERK = "clerk@bank.example"
+
+
+def federation(folder: Path, parties: Sequence[str], *, idle: Sequence[str] = (), **changes: Any) -> LocalFederation:
+    """A federation whose parties take part in a horizontal and a vertical collaboration, not yet started.
+
+    Idle parties have a kit, and take part in nothing.
+    """
+    built = LocalFederation(folder / "federation", [*parties, *idle], requesters=[OFFICER, CLERK])
+    table = people()
+    schema_of(table).save(folder / "schema.yaml")
+    for name in parties:
+        prepare(built, folder, name, table, list(parties), changes)
+    return built
+
+
+def prepare(
+    built: LocalFederation, folder: Path, name: str, table: pd.DataFrame, parties: list[str], changes: dict[str, Any]
+) -> None:
+    rights = {OFFICER: Right(("bank", "full"), 100_000), CLERK: Right(("bank",), 2), LEAD: Right(("full",), 100)}
+    rows, records = horizontal_tables(parties, table)[name], vertical_tables(parties, table)[name]
+    rows.to_csv(folder / f"{name}-rows.csv", index=False)
+    records.to_csv(folder / f"{name}-records.csv")
+    partners = tuple(other for other in parties if other != name)
+    common: dict[str, Any] = {"schema": str(folder / "schema.yaml"), "partners": partners, "instance_models": True}
+    common |= changes
+    horizontal = CollaborationConfig("horizontal", {"csv": str(folder / f"{name}-rows.csv")}, target="repaid", **common)
+    holder = "repaid" if "repaid" in records else None
+    vertical = CollaborationConfig(
+        "vertical", {"csv": str(folder / f"{name}-records.csv")}, id="id", target=holder, **common
+    )
+    for collaboration, settings in ((ROWS, horizontal), (RECORDS, vertical)):
+        init_party(built.kits[name], collaboration, settings, rights=rights)
+        secrets_for(name).save(SiteConfig.load(built.kits[name].folder).state_folder(collaboration))

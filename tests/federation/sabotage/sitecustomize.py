@@ -1,0 +1,70 @@
+"""Makes one site's processes misbehave, as `DCSHAP_SABOTAGE` says; Python imports it when it starts.
+
+nan, shape: a representation that is not what it must be.
+record: every frame that reaches the process is written to the file in `DCSHAP_FRAMES`, as it came off the wire.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+HOW = os.environ.get("DCSHAP_SABOTAGE", "")
+
+
+def spoil(module: Any) -> None:
+    represent = module.HorizontalParty.represent
+
+    def broken(self: Any) -> Any:
+        message = represent(self)
+        return replace(message, rows=message.rows * float("nan") if HOW == "nan" else message.rows[:, :1])
+
+    module.HorizontalParty.represent = broken
+
+
+def record(module: Any) -> None:
+    process = module.ConnManager.process_frame_task
+    path = os.environ["DCSHAP_FRAMES"]
+
+    def recorded(self: Any, sfm_conn: Any, frame: Any) -> Any:
+        with open(f"{path}.{os.getpid()}", "ab") as file:  # noqa: PTH123 - before anything is imported
+            file.write(bytes(frame))
+        return process(self, sfm_conn, frame)
+
+    module.ConnManager.process_frame_task = recorded
+
+
+CHANGES: dict[str, tuple[str, Callable[[Any], None]]] = {
+    "nan": ("dcshap.collaboration.horizontal_party", spoil),
+    "shape": ("dcshap.collaboration.horizontal_party", spoil),
+    "record": ("nvflare.fuel.f3.sfm.conn_manager", record),
+}
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Changes a module once it is loaded, so that nothing is imported before its time."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:  # noqa: ARG002 - importlib's signature
+        if fullname != CHANGES[HOW][0]:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def executed(module: Any) -> None:
+            execute(module)
+            CHANGES[HOW][1](module)
+
+        spec.loader.exec_module = executed  # type: ignore[method-assign]
+        return spec
+
+
+if HOW in CHANGES:
+    sys.meta_path.insert(0, Finder())

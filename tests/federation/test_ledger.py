@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from dcshap.exceptions import PrivacyError, StorageError
+from dcshap.federation.ledger import Entry, Ledger
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.jsonl")
+
+
+def answer(request="r1", n=1, who="officer", kind="Answer", to="officer"):
+    return Entry(to, kind, 100, {"rows": (n, 2)}, request, who, n)
+
+
+def test_lines_come_back_in_order_with_the_time(ledger):
+    ledger.append(Entry("analyst", "Representation", 12, {"rows": (3, 2)}, "run"))
+    ledger.append(answer())
+    again = list(Ledger(ledger.path))
+    assert [entry.kind for entry in again] == ["Representation", "Answer"]
+    assert again[0].shapes == {"rows": (3, 2)}
+    assert all(entry.when for entry in again)
+    assert ledger.verify() == 2
+
+
+def test_nobody_else_can_read_it(ledger):
+    ledger.append(answer())
+    assert ledger.path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("change", ["edit", "drop", "swap", "insert", "end"])
+def test_a_changed_file_is_found(ledger, change):
+    for at in range(4):
+        ledger.append(answer(request=f"r{at}"))
+    lines = ledger.path.read_text().splitlines()
+    if change == "edit":
+        lines[1] = lines[1].replace('"n_records": 1', '"n_records": 0')
+    elif change == "drop":
+        del lines[1]
+    elif change == "swap":
+        lines[1], lines[2] = lines[2], lines[1]
+    elif change == "insert":
+        lines.insert(1, lines[0])
+    else:
+        lines = lines[:-1]
+    ledger.path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(StorageError):
+        ledger.verify()
+
+
+def test_a_line_cut_short_by_a_crash_is_replaced_by_the_next(ledger):
+    ledger.append(answer(request="r1"))
+    with ledger.path.open("a") as file:
+        file.write('{"entry": {"kind"')
+    again = Ledger(ledger.path)
+    again.append(answer(request="r2"))
+    assert again.verify() == 2
+    assert Ledger(ledger.path).verify() == 2
+
+
+def test_the_budget_counts_records_per_request_and_requester(ledger):
+    ledger.charge(answer(request="a", n=2), budget=4, days=30)
+    ledger.charge(answer(request="a", n=2, kind="RecordPart"), budget=4, days=30)  # the same records
+    ledger.charge(answer(request="b", n=3, who="other"), budget=4, days=30)
+    with pytest.raises(PrivacyError, match=r"4 records in 30 days. 2 are used and 3 more"):
+        ledger.charge(answer(request="c", n=3), budget=4, days=30)
+    ledger.charge(answer(request="d", n=2), budget=4, days=30)
+    assert ledger.verify() == 4
+
+
+def test_old_requests_no_longer_count(ledger):
+    ledger.charge(answer(request="a", n=4), budget=4, days=30)
+    ledger.charge(answer(request="b", n=4), budget=4, days=0)
+
+
+def test_a_request_is_answered_once(ledger):
+    ledger.charge(answer(), budget=9, days=30)
+    with pytest.raises(PrivacyError, match="answered before"):
+        ledger.charge(answer(), budget=9, days=30)
+
+
+def test_requests_at_once_cannot_overdraw_even_from_several_processes(tmp_path):
+    books = [Ledger(tmp_path / "ledger.jsonl") for _ in range(4)]
+
+    def charge(at):
+        try:
+            books[at % 4].charge(answer(request=f"r{at}"), budget=10, days=30)
+        except PrivacyError:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(charge, range(40))) == 10
+    assert books[0].verify() == 10
+
+
+def test_a_line_that_is_none_is_named(ledger):
+    ledger.append(answer())
+    with ledger.path.open("a") as file:
+        file.write(json.dumps({"entry": {}}) + "\n")
+    with pytest.raises(StorageError, match="Line 2"):
+        Ledger(ledger.path).verify()
