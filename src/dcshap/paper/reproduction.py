@@ -72,8 +72,7 @@ class Reproduction:
         """All of it on one page."""
         sections = [Section(EXPERIMENTS[name].title, _blocks(outcome)) for name, outcome in self.outcomes.items()]
         if self.targets:
-            frame = pd.DataFrame([target.row() for target in self.targets])
-            sections.insert(0, Section("What it must show", [Table(frame, "Targets, and what was found")]))
+            sections.insert(0, Section("What it must show", _target_blocks(self.targets)))
         if self.left_out:
             sections.insert(0, Section("What is not here", [Note(text) for text in self.left_out]))
         lead = (
@@ -182,6 +181,12 @@ def _require_known(options: Options) -> None:
             raise InputError(f"`{what}` must be of {list(names)}. Got {unknown}.")
     if options.n_seeds is not None and options.n_seeds < 1:
         raise InputError(f"`n_seeds` must be at least 1. Got {options.n_seeds}.")
+
+
+def _target_blocks(targets: list[Target]) -> list[Block]:
+    frame = pd.DataFrame([target.row() for target in targets]).drop(columns="why")
+    reasons = dict.fromkeys(target.why for target in targets if target.why)
+    return [Table(frame, "Targets, and what was found"), *(Note(why) for why in reasons)]
 
 
 def _blocks(outcome: Outcome) -> list[Block]:

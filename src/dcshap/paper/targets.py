@@ -88,7 +88,8 @@ def _contradictions(rows: list[Row]) -> list[Target]:
         share = wanted.get((row["setting"], row["threshold"]))
         if share is not None:
             gone = 1.0 if row["gone"] is None else row["gone"]
-            title = f"{row['setting']}: contradictions above {row['threshold']:g}, at least {share:.0%} gone"
+            wanted_share = "none left" if share == 1 else f"at least {share:.0%} gone"
+            title = f"{row['setting']}: contradictions above {row['threshold']:g}, {wanted_share}"
             found.append(Target(title, f"{row['kernelshap']} to {row['dcshap']}, {gone:.0%} gone", gone >= share))
     return found
 
