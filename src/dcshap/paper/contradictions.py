@@ -23,6 +23,7 @@ from dcshap.shapley import Explanation
 __all__ = ["CONTRADICTIONS", "explain_both"]
 
 N_SEEDS = 5
+SUMMED = ("kernelshap", "dcshap", "remaining")
 THRESHOLDS = (0.05, 0.02, 0.001)
 SET_ASIDE = {0: 70, 1: 30}
 N_SHOWN = 2
@@ -97,19 +98,27 @@ def outcome(options: Options, results: Results) -> Outcome:
 
 def _totals(rows: list[Row]) -> list[Row]:
     """The counts of every setting and threshold, summed over seeds."""
-    frame = (
-        pd.DataFrame(rows).groupby(["setting", "threshold"], sort=False)[["kernelshap", "dcshap", "remaining"]].sum()
-    )
-    frame["resolved"] = 1 - frame["remaining"] / frame["kernelshap"]
-    frame["gone"] = 1 - frame["dcshap"] / frame["kernelshap"]
-    totals: list[Row] = frame.reset_index().to_dict(orient="records")
-    return totals
+    totals: dict[tuple[str, float], Row] = {}
+    for row in rows:
+        first: Row = {"setting": row["setting"], "threshold": row["threshold"], **dict.fromkeys(SUMMED, 0)}
+        total = totals.setdefault((row["setting"], row["threshold"]), first)
+        total |= {name: total[name] + row[name] for name in SUMMED}
+    return [total | _shares(total) for total in totals.values()]
+
+
+def _shares(counts: Row) -> Row:
+    """What is gone by total, so that contradictions which only DC-SHAP shows weigh against it, and what is resolved."""
+    before = counts["kernelshap"]
+    return {
+        "gone": 1 - counts["dcshap"] / before if before else None,
+        "resolved": 1 - counts["remaining"] / before if before else None,
+    }
 
 
 def _row(setting: str, seed: int, threshold: float, explained: Explained) -> Row:
     found = {method: disagreement(each, threshold=threshold) for method, each in explained.items()}
     before, after = (_places(each.contradictions) for each in found.values())
-    return {
+    row: Row = {
         "experiment": "contradictions",
         "setting": setting,
         "seed": seed,
@@ -118,10 +127,8 @@ def _row(setting: str, seed: int, threshold: float, explained: Explained) -> Row
         "kernelshap": len(before),
         "dcshap": len(after),
         "remaining": len(before & after),
-        "resolved": 1 - len(before & after) / len(before) if before else None,
-        # By total, so that contradictions which only DC-SHAP shows weigh against it.
-        "gone": 1 - len(after) / len(before) if before else None,
     }
+    return row | _shares(row)
 
 
 def _places(contradictions: pd.DataFrame) -> set[tuple[int, str]]:
