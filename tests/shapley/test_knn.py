@@ -89,26 +89,37 @@ def test_any_number_of_training_rows_and_all_of_them_as_neighbours(n_rows):
         np.testing.assert_allclose(values, own, rtol=0, atol=1e-12)
 
 
+class _Listening:
+    """Stands in for a model's bound method, and keeps what is asked of it."""
+
+    __name__ = "predict_proba"
+
+    def __init__(self, model):
+        self.__self__ = model
+        self.asked: list[FloatArray] = []
+
+    def __call__(self, X):
+        self.asked.append(X)
+        return self.__self__.predict_proba(X)
+
+
 def test_the_model_is_asked_only_where_its_pick_among_ties_matters():
     rows, y, _ = _data("lattice", 900, 6, seed=9)
-    model = KNeighborsClassifier(7, algorithm="kd_tree").fit(rows, y)
-    asked: list[int] = []
-    predict_proba = model.predict_proba
-
-    class Counting:
-        """Stands in for the bound method, so that what is asked of it can be counted."""
-
-        __self__ = model
-        __name__ = "predict_proba"
-
-        def __call__(self, X):
-            asked.append(len(X))
-            return predict_proba(X)
-
+    listening = _Listening(KNeighborsClassifier(7, algorithm="kd_tree").fit(rows, y))
     points = MaskedRows(cells_of(rows[:5] + 0.25, np.full(6, 0.75)), tuple((i,) for i in range(6)))
-    values, own = _all_values(Counting(), points)
+    values, own = _all_values(listening, points)
     np.testing.assert_array_equal(values, own)
-    assert sum(asked[:-1]) < 64
+    assert sum(map(len, listening.asked[:-1])) < 64
+
+
+def test_points_in_which_records_meet_are_asked_once():
+    rows, y, _ = _data("lattice", 900, 6, seed=9)
+    listening = _Listening(KNeighborsClassifier(7, algorithm="kd_tree").fit(rows, y))
+    records = np.repeat(rows[:2], 3, axis=0)
+    explained = shapley_values(listening, records, np.full(6, 0.75))
+    ties = listening.asked[1]  # the first are the games' ends
+    assert len(ties) == len(np.unique(ties, axis=0)) > 0
+    np.testing.assert_array_equal(explained.values, np.repeat(explained.values[::3], 3, axis=0))
 
 
 def test_more_players_than_the_tables_hold():

@@ -51,15 +51,15 @@ def shapley_weights(n_players: int) -> FloatArray:
 
 
 def value_weights(n_players: int, n_blocks: int, start: int, stop: int) -> FloatArray:
-    """The matrix that turns values of the coalitions `start` to `stop` into the players' attributions.
+    """The matrix that turns values of the coalitions `start` to `stop` into attributions.
 
     The lowest `n_players` bits of a coalition are players; the `n_blocks` above them are blocks that play as
     one. Without blocks this is the Shapley value; with them, the Owen value of the players, whose own block is
-    one more than `n_blocks`.
+    one more than `n_blocks`, and then the Shapley value of each of the other blocks in the game between blocks.
 
     Returns
     -------
-    array of shape (n_players, stop - start)
+    array of shape (n_players + n_blocks, stop - start)
     """
     # The matrices of small games are wanted again for every sample; those of large games would fill memory.
     if stop - start <= 1 << 13 and n_players + n_blocks <= 13:
@@ -69,13 +69,21 @@ def value_weights(n_players: int, n_blocks: int, start: int, stop: int) -> Float
 
 def _value_weights(n_players: int, n_blocks: int, start: int, stop: int) -> FloatArray:
     masks = np.arange(start, stop, dtype=np.int64)
-    own, others = masks & ((1 << n_players) - 1), masks >> n_players
-    inside = np.concatenate([[0.0], shapley_weights(n_players)])[np.bitwise_count(own)]
-    outside = -np.append(shapley_weights(n_players), 0.0)[np.bitwise_count(own)]
-    if n_blocks:
-        block_weights = shapley_weights(n_blocks + 1)[np.bitwise_count(others)]
-        inside, outside = inside * block_weights, outside * block_weights
-    bits = (own >> np.arange(n_players)[:, None]) & 1 == 1
+    everyone = (1 << n_players) - 1
+    own, others = masks & everyone, masks >> n_players
+    players: FloatArray = _signed_weights(own, n_players) * shapley_weights(n_blocks + 1)[np.bitwise_count(others)]
+    if n_blocks == 0:
+        return players
+    between = _signed_weights(2 * others + (own == everyone), n_blocks + 1)[1:]
+    whole = (own == 0) | (own == everyone)  # between blocks, the players' own comes and goes as a whole
+    return np.concatenate([players, np.where(whole, between, 0.0)])
+
+
+def _signed_weights(masks: IntArray, n_players: int) -> FloatArray:
+    """Shapley's weights of coalitions, shape (n_players, n): what a coalition gives those who are in, and takes."""
+    weights, sizes = shapley_weights(n_players), np.bitwise_count(masks)
+    inside, outside = np.append(0.0, weights)[sizes], -np.append(weights, 0.0)[sizes]
+    bits = (masks >> np.arange(n_players)[:, None]) & 1 == 1
     return np.asarray(np.where(bits, inside, outside))
 
 

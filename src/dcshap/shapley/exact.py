@@ -22,8 +22,9 @@ MAX_PLAYERS = 20
 class Enumeration:
     """A game to be enumerated: one sample, its players (or unions of them) and, above them, blocks.
 
-    Without blocks the players' values are Shapley values, with blocks they are Owen values. With `proper`, only
-    the part that comes from coalitions with some but not all of the players (see `dcshap.shapley.owen`).
+    Without blocks the players' values are Shapley values, with blocks they are Owen values, and the blocks' follow.
+    With `proper`, only the part that comes from coalitions with some but not all of the players (see
+    `dcshap.shapley.owen`), which is nothing for the blocks.
     """
 
     sample: int
@@ -46,7 +47,7 @@ def enumerate_games(
     n_jobs: int | None,
     done: Callable[[int], None],
 ) -> list[FloatArray]:
-    """Attributions of all enumerations' players, shapes (n_own, K); small ones share calls of the model.
+    """Attributions of all enumerations' unions, shapes (n_unions, K); small ones share calls of the model.
 
     `done` is told of every sample that is finished.
 
@@ -102,7 +103,7 @@ def _solve_batch(games: Games, spans: Sequence[Span]) -> list[FloatArray]:
         weights = value_weights(n_own, n_blocks, start, stop)
         kept = spans[positions[0]].kept()
         weights = weights if kept is None else weights[:, kept]
-        products = (weights @ mine.reshape(len(mine), -1)).reshape(n_own, *mine.shape[1:])
+        products = (weights @ mine.reshape(len(mine), -1)).reshape(len(weights), *mine.shape[1:])
         if games.evaluator.complement:
             products = np.concatenate([-products, products], axis=2)
         solved.update(zip(positions, products.swapaxes(0, 1), strict=True))

@@ -92,12 +92,14 @@ class NeighborsEvaluator:
 
     def _ask(self, solved: Sequence[tuple[FloatArray, BoolArray, FloatArray]]) -> None:
         """Fill in, with one call of the model, the values that only it knows."""
-        rows = [places[to_ask] for _, to_ask, places in solved]
-        together = np.concatenate(rows)
+        together = np.concatenate([places[to_ask] for _, to_ask, places in solved])
         if len(together) == 0:
             return
-        answered = np.split(answers(self.predict, together).values, np.cumsum([len(each) for each in rows])[:-1])
-        for (values, to_ask, _), mine in zip(solved, answered, strict=True):
+        # Records that share values of some columns meet in the same points.
+        first, belongs = _distinct(together)
+        answered = answers(self.predict, together[first]).values[belongs]
+        n_asked = [int(to_ask.sum()) for _, to_ask, _ in solved]
+        for (values, to_ask, _), mine in zip(solved, np.split(answered, np.cumsum(n_asked)[:-1]), strict=True):
             values[to_ask] = mine
 
     def _of_span(self, points: Points, span: Span) -> tuple[FloatArray, BoolArray, FloatArray]:
@@ -225,12 +227,11 @@ def _remembered(model: Any) -> TrainingPoints:
 def _training_points(model: Any) -> TrainingPoints:
     rows = np.ascontiguousarray(model._fit_X, dtype=np.float64)
     votes, labels, label_votes = _votes(model)
-    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    _, first, belongs = np.unique(as_bytes, return_index=True, return_inverse=True)
+    first, belongs = _distinct(rows)
     order = _tiled(rows[first])
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    belongs = place[belongs.ravel()]
+    belongs = place[belongs]
     points = np.ascontiguousarray(rows[first[order]])
     mean = points.mean(axis=0)
     tiles = _tiles(points - mean)
@@ -246,19 +247,30 @@ def _training_points(model: Any) -> TrainingPoints:
         tiles=tiles,
         mean=mean,
         radius=float(np.linalg.norm(points, axis=1).max()),
-        centred_radius=float(np.sqrt(tiles.norms.max())),
+        centred_radius=float(np.linalg.norm(points - mean, axis=1).max()),
     )
+
+
+def _distinct(rows: FloatArray) -> tuple[IntArray, IntArray]:
+    """Where each distinct row is met first, and which of these every row is."""
+    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    _, first, belongs = np.unique(as_bytes, return_index=True, return_inverse=True)
+    return first, belongs.ravel()
 
 
 def _tiles(points: FloatArray) -> Tiles:
     starts = np.arange(0, len(points), TILE)
     centres = np.stack([points[at : at + TILE].mean(axis=0) for at in starts])
     gaps = np.linalg.norm(points - np.repeat(centres, TILE, axis=0)[: len(points)], axis=1)
+    padded = np.zeros((len(starts) * TILE, points.shape[1]))
+    padded[: len(points)] = points
+    norms = np.full(len(padded), np.inf)
+    norms[: len(points)] = np.einsum("ij,ij->i", points, points)
     return Tiles(
-        points=points,
-        norms=np.einsum("ij,ij->i", points, points),
+        points=np.ascontiguousarray(padded.reshape(len(starts), TILE, -1).swapaxes(1, 2)),
+        norms=norms.reshape(-1, TILE),
         centres=centres,
-        centre_norms=np.einsum("ij,ij->i", centres, centres),
+        centre_norms=np.einsum("ij,ij->i", centres, centres)[:, None],
         radii=np.maximum.reduceat(gaps, starts),
     )
 

@@ -46,8 +46,9 @@ SETTLED, UNSURE, ASK = 0, 1, 2
 class Tiles(NamedTuple):
     """N training points in T tiles, `TILE` after `TILE` of them, all less a common origin.
 
-    `points` (N, d), `norms` (N,) squared; of the tiles `centres` (T, d), `centre_norms` (T,) squared, and `radii` (T,),
-    how far a tile's points are from its centre at most.
+    `points` (T, d, TILE), a tile's points side by side so that vector instructions take several at once, and `norms`
+    (T, TILE) squared, infinite beyond the last point; of the tiles `centres` (T, d), `centre_norms` (T, 1) squared,
+    and `radii` (T,), how far a tile's points are from its centre at most.
     """
 
     points: FloatArray
@@ -134,14 +135,6 @@ class _Ranked(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _dot(left: FloatArray, right: FloatArray) -> float:
-    total = 0.0
-    for j in range(len(left)):
-        total += left[j] * right[j]
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _distance(left: FloatArray, right: FloatArray) -> float:
     """The squared distance, term by term in the order of the coordinates."""
     total = 0.0
@@ -152,22 +145,29 @@ def _distance(left: FloatArray, right: FloatArray) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _tabulate(points: FloatArray, norms: FloatArray, sums: Sums, low: Array, high: Array) -> None:
+def _products(vectors: FloatArray, points: FloatArray, out: FloatArray) -> None:
+    """Inner products (m, n) of vectors (m, d) with points (d, n)."""
+    out[:] = 0.0
+    for i in range(vectors.shape[0]):
+        for j in range(vectors.shape[1]):
+            for n in range(out.shape[1]):
+                out[i, n] += vectors[i, j] * points[j, n]
+
+
+@njit(cache=True, nogil=True)
+def _tabulate(norms: FloatArray, products: FloatArray, low: Array, high: Array) -> None:
     """Fill the two halves' tables of sums, one column per point; `high` holds `a_n` as well."""
-    n_low = len(sums.offsets) // 2
-    width = low.shape[1]
-    for n in range(width):
+    n_offsets = len(products) - 1
+    n_low = n_offsets // 2
+    for n in range(len(norms)):
         low[0, n] = 0.0
-        high[0, n] = norms[n] - 2.0 * _dot(sums.base, points[n]) if n < len(points) else np.inf
-    added = np.zeros(width, low.dtype)
-    for i in range(len(sums.offsets)):
-        for n in range(len(points)):
-            added[n] = -2.0 * _dot(sums.offsets[i], points[n])
+        high[0, n] = norms[n] + products[n_offsets, n]
+    for i in range(n_offsets):
         table = low if i < n_low else high
         half = 1 << (i if i < n_low else i - n_low)
         for c in range(half):
-            for n in range(width):
-                table[half + c, n] = table[c, n] + added[n]
+            for n in range(len(norms)):
+                table[half + c, n] = table[c, n] + products[i, n]
 
 
 @njit(cache=True, nogil=True)
@@ -199,13 +199,13 @@ def nominate(tiles: Tiles, order: Array, sums: Sums, nominated: Nominated) -> No
     n_high = len(sums.offsets) - n_low
     low, high = np.empty((1 << n_low, TILE), keys.dtype), np.empty((1 << n_high, TILE), keys.dtype)
     centre_low, centre_high = np.empty((1 << n_low, 1)), np.empty((1 << n_high, 1))
+    vectors = -2.0 * np.concatenate((sums.offsets, sums.base.reshape(1, -1)))
+    products, centre_products = np.empty((len(vectors), TILE)), tiles.centres @ vectors.T
     reach = np.full(len(keys), np.inf)
     keys[:] = np.inf
     last = keys.shape[1] - 1
     for tile in order:
-        start, stop = tile * TILE, min(tile * TILE + TILE, len(tiles.points))
-        centre = slice(tile, tile + 1)
-        _tabulate(tiles.centres[centre], tiles.centre_norms[centre], sums, centre_low, centre_high)
+        _tabulate(tiles.centre_norms[tile], centre_products[tile].reshape(-1, 1), centre_low, centre_high)
         tabulated = False
         for c in range(len(keys)):
             in_high, in_low = c >> n_low, c & ((1 << n_low) - 1)
@@ -213,14 +213,15 @@ def nominate(tiles: Tiles, order: Array, sums: Sums, nominated: Nominated) -> No
             if centre_high[in_high, 0] + centre_low[in_low, 0] + sums.squares[c] >= limit * limit:
                 continue
             if not tabulated:
-                _tabulate(tiles.points[start:stop], tiles.norms[start:stop], sums, low, high)
+                _products(vectors, tiles.points[tile], products)
+                _tabulate(tiles.norms[tile], products, low, high)
                 tabulated = True
             if not _any_below(high[in_high], low[in_low], keys[c, last]):
                 continue
-            for n in range(stop - start):
+            for n in range(TILE):
                 key = high[in_high, n] + low[in_low, n]
                 if key < keys[c, last]:
-                    _insert(keys[c], where[c], key, start + n)
+                    _insert(keys[c], where[c], key, tile * TILE + n)
             reach[c] = np.sqrt(max(keys[c, last] + sums.squares[c], 0.0))
 
 

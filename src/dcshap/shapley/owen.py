@@ -5,9 +5,9 @@ With `p` blocks and `ω_r = r! (p - r - 1)! / p!`, a player `i` of block `k` get
     Ow_i = Σ_{R ⊆ blocks∖k} ω_|R| Sh_i(T ⊆ B_k ↦ v(T ∪ ⋃R))
 
 Coalitions with `T = ∅` or `T = B_k` are unions of whole blocks, the same for every `k`. Their part of the sum is
-the block's Shapley value in the game between blocks, in equal shares to its players. So that game is played once,
-with `2^p` evaluations, and each block adds its proper coalitions only, `(2^n_k - 2) 2^(p-1)`: together
-`Σ_k 2^(n_k + p - 1) - (p - 1) 2^p`. One block's view needs `2^(n_k + p - 1)`.
+the block's Shapley value in the game between blocks, in equal shares to its players. So one block's view evaluates
+`2^(n_k + p - 1)` coalitions and learns the other blocks' totals from them as well, and each further block adds its
+proper coalitions only, `(2^n_k - 2) 2^(p-1)`: together `Σ_k 2^(n_k + p - 1) - (p - 1) 2^p`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ class OwenPlan:
     inside: tuple[int, ...]
 
     def enumerations(self) -> list[Enumeration]:
-        """The game between blocks, then the proper coalitions of each block inside."""
-        between = Enumeration(self.sample, self.blocks, n_own=len(self.blocks))
-        return [between, *(self._within(at) for at in self._with_proper_coalitions())]
+        """All coalitions of the first block inside, and the proper ones of the others; or the game between blocks."""
+        if not self.inside:
+            return [Enumeration(self.sample, self.blocks, n_own=len(self.blocks))]
+        first, *others = self.inside
+        return [self._within(first), *(self._within(at, proper=True) for at in self._divided(others))]
 
     @property
     def n_evals(self) -> int:
@@ -61,17 +63,22 @@ class OwenPlan:
 
         Players of blocks that were not looked into have an equal share of their block's total.
         """
-        totals = solved[0]
-        players = np.zeros((n_players, totals.shape[1]))
-        for block, total in zip(self.blocks, totals, strict=True):
+        players = np.zeros((n_players, solved[0].shape[1]))
+        first = self.inside[:1]
+        own, totals = np.split(solved[0], [sum(len(self.blocks[at]) for at in first)])
+        others = [block for at, block in enumerate(self.blocks) if at not in first]
+        for block, total in zip(others, totals, strict=True):
             players[list(block)] = total / len(block)
-        for at, proper in zip(self._with_proper_coalitions(), solved[1:], strict=True):
-            players[list(self.blocks[at])] += proper
+        for at in first:
+            players[list(self.blocks[at])] = own
+        for at, proper in zip(self._divided(self.inside[1:]), solved[1:], strict=True):
+            players[list(self.blocks[at])] += proper[: len(self.blocks[at])]
         return players
 
-    def _within(self, at: int) -> Enumeration:
+    def _within(self, at: int, *, proper: bool = False) -> Enumeration:
         own = tuple((player,) for player in self.blocks[at])
-        return Enumeration(self.sample, own + self.blocks[:at] + self.blocks[at + 1 :], n_own=len(own), proper=True)
+        return Enumeration(self.sample, own + self.blocks[:at] + self.blocks[at + 1 :], n_own=len(own), proper=proper)
 
-    def _with_proper_coalitions(self) -> list[int]:
-        return [at for at in self.inside if len(self.blocks[at]) > 1]
+    def _divided(self, inside: Sequence[int]) -> list[int]:
+        """Those that have proper coalitions."""
+        return [at for at in inside if len(self.blocks[at]) > 1]
