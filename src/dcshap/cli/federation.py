@@ -47,6 +47,7 @@ KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever as
 CollaborationArgument = Annotated[str, typer.Argument(metavar="COLLABORATION")]
 KindOption = Annotated[Kind, typer.Option(help="The same columns of different rows, or the other way round.")]
 PartiesOption = Annotated[list[str], typer.Option("--party", help="A party that takes part; repeat it.")]
+RecordsOption = Annotated[list[str], typer.Option(help="A record's identifier; repeat it.")]
 TimeoutOption = Annotated[float, typer.Option(help="Seconds that a site may take to answer.")]
 
 
@@ -66,7 +67,10 @@ def init(
     out: Annotated[Path, typer.Option(help="A new folder.")] = Path("federation"),
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
-    """Write the profile and one file per participant, from which each asks for its certificate."""
+    """Write the profile, one file per participant, from which each asks for its certificate, and the job.
+
+    Example: `dcshap federation init project.yaml --out credit`
+    """
     from dcshap.federation.provision import Project, init_project  # noqa: PLC0415 - an optional extra, as below
 
     for path in init_project(Project.load(project), out):
@@ -102,7 +106,11 @@ def party_init(
     ] = None,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Configure a party: check its table against the agreed schema, and make its kit safe."""
+    """Configure a party: check its table against the agreed schema, and make its kit safe.
+
+    Example: `dcshap federation party init KIT credit --kind horizontal --partner shop --schema schema.yaml --csv
+    rows.csv --target default`
+    """
     from dcshap.federation.kits import Kit  # noqa: PLC0415
     from dcshap.federation.setup import init_party  # noqa: PLC0415
     from dcshap.federation.site import CollaborationConfig  # noqa: PLC0415
@@ -130,13 +138,18 @@ def party_init(
 
 @party.command("start")
 def party_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
-    """Take part, until interrupted."""
+    """Take part, until interrupted.
+
+    Example: `dcshap federation party start KIT`
+    """
     from dcshap.federation.kits import Kit  # noqa: PLC0415
     from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
     from dcshap.federation.site import SiteConfig  # noqa: PLC0415
 
-    SiteConfig.load(folder)
-    raise typer.Exit(run_in_foreground(Kit.load(folder, "party")))
+    kit, configured = Kit.load(folder, "party"), SiteConfig.load(folder).party
+    if kit.name != configured:
+        raise InputError(f"The kit is configured for {configured!r}. Its certificate is that of {kit.name!r}.")
+    raise typer.Exit(run_in_foreground(kit, _say))
 
 
 @party.command("explain")
@@ -147,7 +160,10 @@ def party_explain(
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Explain rows of a horizontal collaboration, with no network at all."""
+    """Explain rows of a horizontal collaboration, with no network at all.
+
+    Example: `dcshap federation party explain KIT credit rows.csv`
+    """
     from dcshap.collaboration import HorizontalParty  # noqa: PLC0415
     from dcshap.explanation.horizontal import explain_rows  # noqa: PLC0415
     from dcshap.federation.site import SiteConfig  # noqa: PLC0415
@@ -164,13 +180,16 @@ def party_explain(
 
 @analyst.command("start")
 def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
-    """Run the analyst's server, until interrupted."""
+    """Run the analyst's server, until interrupted.
+
+    Example: `dcshap federation analyst start KIT`
+    """
     from dcshap.federation.kits import Kit, secure_server  # noqa: PLC0415
     from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
 
     server = Kit.load(folder, "server")
     secure_server(server)
-    raise typer.Exit(run_in_foreground(server))
+    raise typer.Exit(run_in_foreground(server, _say))
 
 
 @federation.command()
@@ -187,7 +206,10 @@ def train(
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Train a collaboration; a vertical one then answers requests."""
+    """Train a collaboration; a vertical one then answers requests.
+
+    Example: `dcshap federation train credit --kit KIT --kind vertical --party bank --party shop --model boosting`
+    """
     built = estimator(model, regression=regression, seed=seed)
     with _requester(kit_folder, timeout) as lead, Live(console=error_console, transient=True) as live:
         status = lead.train(
@@ -211,7 +233,10 @@ def serve(
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Have a vertical collaboration answer again, after the server or a party was restarted."""
+    """Have a vertical collaboration answer again, after the server or a party was restarted.
+
+    Example: `dcshap federation serve credit --kit KIT --party bank --party shop`
+    """
     with _requester(kit_folder, timeout) as lead, working("Waking the sites"):
         status = lead.serve(collaboration, parties=parties, timeout=timeout)
     _show_status(status, as_json=as_json)
@@ -225,7 +250,10 @@ def status(
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """How far a collaboration is: phases, who has answered, bytes."""
+    """How far a collaboration is: phases, who has answered, bytes.
+
+    Example: `dcshap federation status credit --kit KIT`
+    """
     with _requester(kit_folder, timeout) as asking:
         _show_status(asking.status(collaboration), as_json=as_json)
 
@@ -237,7 +265,10 @@ def stop(
     timeout: TimeoutOption = 30.0,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """End a collaboration's run. What was trained is kept; `serve` goes on from it."""
+    """End a collaboration's run. What was trained is kept; `serve` goes on from it.
+
+    Example: `dcshap federation stop credit --kit KIT`
+    """
     with _requester(kit_folder, timeout) as lead:
         lead.stop(collaboration)
 
@@ -249,7 +280,7 @@ def stop(
 def explain(
     collaboration: CollaborationArgument,
     kit_folder: KitOption,
-    record: Annotated[list[str], typer.Option(help="A record's identifier; repeat it.")],
+    record: RecordsOption,
     view: Annotated[str, typer.Option(help="'full', or a party's name.")] = "full",
     index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
@@ -258,7 +289,10 @@ def explain(
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Explain the predictions of records of a running vertical collaboration."""
+    """Explain the predictions of records of a running vertical collaboration.
+
+    Example: `dcshap federation explain credit --kit KIT --record 4711 --view bank --index owen`
+    """
     with _requester(kit_folder, timeout) as asking:
         explained = asking.explain(
             collaboration, record, view=view, index=index.value, merged=merged, reference=reference
@@ -267,12 +301,40 @@ def explain(
 
 
 @federation.command()
+def predict(
+    collaboration: CollaborationArgument,
+    kit_folder: KitOption,
+    record: RecordsOption,
+    view: Annotated[str, typer.Option(help="The view whose right is used: 'full', or a party's name.")] = "full",
+    timeout: TimeoutOption = 30.0,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Predict records of a running vertical collaboration.
+
+    Example: `dcshap federation predict credit --kit KIT --record 4711`
+    """
+    with _requester(kit_folder, timeout) as asking:
+        predicted = asking.predict(collaboration, record, view=view)
+    if as_json:
+        print_json({"records": record} | predicted)
+        return
+    table = Table("record", *(predicted["classes"] or ["prediction"]))
+    for name, row in zip(record, predicted["predictions"], strict=True):
+        table.add_row(name, *(f"{value:.4g}" for value in (row if predicted["classes"] else [row])))
+    output.print(table)
+
+
+@federation.command()
 def ledger(
     folder: KitArgument,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Show and verify a site's ledger: every message that left it."""
+    """Show and verify a site's ledger: every message that left it.
+
+    Example: `dcshap federation ledger KIT`
+    """
     from dcshap.federation.ledger import Ledger  # noqa: PLC0415
 
     book = Ledger(folder / "dcshap" / "ledger.jsonl")
@@ -293,10 +355,13 @@ def ledger(
 
 @federation.command()
 def demo(as_json: JsonOption = False, debug: DebugOption = False) -> None:  # noqa: ARG001
-    """An analyst and three parties on this machine, as separate processes with real certificates. About a minute."""
+    """An analyst and three parties on this machine, as separate processes with real certificates. About a minute.
+
+    Example: `dcshap federation demo`
+    """
     from dcshap.federation.demo import run_demo  # noqa: PLC0415
 
-    found = run_demo(lambda text: error_console.print(text, highlight=False))
+    found = run_demo(_say)
     if as_json:
         print_json(
             {
@@ -325,6 +390,10 @@ def _requester(folder: Path, timeout: float) -> Requester:
     from dcshap.federation.requester import Requester  # noqa: PLC0415
 
     return Requester(folder, timeout=timeout)
+
+
+def _say(text: str) -> None:
+    error_console.print(text, highlight=False, soft_wrap=True)
 
 
 def _settings(entries: list[str]) -> dict[str, Any]:

@@ -110,8 +110,12 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
             return error_header(error, site="analyst")
 
     def _end(self, topic: str, data: Any, fl_ctx: FLContext) -> dict[str, Any]:  # noqa: ARG002
-        self._stop.set()
-        return {"state": "stopping"}
+        progress = self._begun().progress
+        if self._serving.is_set():
+            progress.state = "stopping"
+        for waited_for in (self._stop, self._read):
+            waited_for.set()
+        return {"state": progress.state}
 
     def _begun(self) -> Conductor:
         if self._conductor is None:

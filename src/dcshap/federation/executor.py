@@ -92,8 +92,11 @@ class PartyExecutor(Executor):  # type: ignore[misc]  # nvflare is untyped
                 targets=[to], topic=PEER_TOPIC, request=request, timeout=timeout, fl_ctx=fl_ctx, secure=True
             )
         answered = replies.get(to)
-        if answered is None or answered.get_return_code() != ReturnCode.OK:
+        code = ReturnCode.TIMEOUT if answered is None else answered.get_return_code()
+        if code == ReturnCode.TIMEOUT:
             raise FederationError(f"Party {to!r} did not answer {self._name!r} within {timeout:g} s.")
+        if code != ReturnCode.OK:
+            raise FederationError(f"Party {to!r} cannot be reached by {self._name!r}. Is it running?")
         raise_remote(answered["header"])
         body: bytes = answered["body"]
         return body

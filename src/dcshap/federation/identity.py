@@ -114,6 +114,8 @@ class Identity:
             raise StorageError(f"{folder} must hold an RSA key.")
         self._key = key
         self.certificate = Certificate.verified(pem, self.root)
+        if key.public_key() != self.certificate.key:
+            raise StorageError(f"{folder} must hold the key that its certificate is of. It holds another.")
 
     @property
     def name(self) -> str:

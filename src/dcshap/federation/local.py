@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -103,9 +104,10 @@ class LocalFederation:
         return Requester(self.kits[name].folder, timeout=timeout)
 
     def stop(self) -> None:
-        """End all processes."""
-        for site in (*self.sites.values(), self.server):
-            site.stop()
+        """End all processes, all at once: each takes some seconds to say goodbye."""
+        sites = (*self.sites.values(), self.server)
+        with ThreadPoolExecutor(max_workers=len(sites)) as threads:
+            list(threads.map(Site.stop, sites))
 
     def __enter__(self) -> Self:
         return self.start()

@@ -12,6 +12,7 @@ from dcshap.federation.wire import pack
 
 __all__ = ["Carry", "Post"]
 
+_SHARE = 0.8  # of the time that the analyst waits for a party, what that party waits for another
 Carry = Callable[[str, str, bytes, float], bytes]  # recipient, step, envelope, timeout -> the envelope that answers
 
 
@@ -53,11 +54,15 @@ class Post:
         return [name for name in self.parties if name != self.identity.name]
 
     def exchange(self, to: str, step: str, content: bytes, *, timeout: float) -> bytes:
-        """Send sealed content to another party; what it answers."""
+        """Send sealed content to another party; what it answers.
+
+        `timeout` is what the analyst waits for this party. The other must answer sooner, so that this one lives to say
+        who did not.
+        """
         if to not in self.directory:
             raise ProtocolError(f"There is no party {to!r} in this run.")
         sealed = self.identity.seal(content, to=self.directory[to], purpose=self._purpose(step))
-        answer = self._carry(to, step, sealed, timeout)
+        answer = self._carry(to, step, sealed, _SHARE * timeout)
         return self.identity.open(answer, purpose=self._purpose(f"{step} answered"), sender=to).content
 
     def open(self, sealed: bytes, step: str) -> Envelope:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,11 +17,21 @@ from typing import Self
 import psutil
 
 from dcshap.exceptions import FederationError
+from dcshap.federation.identity import Identity
 from dcshap.federation.kits import Kit
 
 __all__ = ["Site", "free_port", "run_in_foreground"]
 
 _GRACE = 5.0  # seconds between asking a process to end and ending it
+_ENGINE = "nvflare.private."  # how the modules of the engine's processes begin
+_LOOK = 0.2  # seconds between looks at a process
+# What the engine prints once a site is up, and what keeps it from that.
+_UP = {"party": "Successfully registered client", "server": "Server started"}
+_NOT_UP = {
+    "party": "The analyst's server has not let this party in yet: it is not running, cannot be reached, or does not "
+    "accept this certificate. It is asked again and again.",
+    "server": "The server is not up yet: the port may be in use, or the host's name may not be this machine's.",
+}
 
 
 def free_port() -> int:
@@ -89,15 +99,24 @@ class Site:
                 time.sleep(0.2)
         raise FederationError(f"{self.kit.name!r} did not listen within {timeout:g} s. {self.log} says why.")
 
+    def said(self, text: str, *, since: int = 0) -> bool:
+        """Whether the process has printed a text, after so many bytes."""
+        if not self.log.exists():
+            return False
+        with self.log.open("rb") as log:
+            log.seek(since)
+            return text.encode() in log.read()
+
     def processes(self) -> list[psutil.Process]:
         """The site's process and those of its runs.
 
-        A run's process is in a session of its own, and may outlive the site's process; its arguments name the kit.
+        A run's process is in a session of its own, and may outlive the site's process; its arguments name the kit, and
+        the engine's module, which those of whoever started the site do not.
         """
         found = {}
         for process in psutil.process_iter(["cmdline"]):
             arguments = process.info["cmdline"] or []
-            if str(self.kit.folder) in arguments:
+            if str(self.kit.folder) in arguments and any(each.startswith(_ENGINE) for each in arguments):
                 found[process.pid] = process
         if self._process is not None and psutil.pid_exists(self._process.pid):
             found[self._process.pid] = psutil.Process(self._process.pid)
@@ -138,13 +157,29 @@ def _ignoring_gone(action: object) -> None:
         return
 
 
-def run_in_foreground(kit: Kit) -> int:
-    """Run a site until it ends, or until this process is interrupted or told to end; what it returned."""
+def run_in_foreground(kit: Kit, tell: Callable[[str], None], *, patience: float = 30.0) -> int:
+    """Run a site until it ends, or until this process is interrupted or told to end; what it returned.
+
+    Parameters
+    ----------
+    kit : Kit
+    tell : callable
+        Is told that the site is up; and, where it is not after some `patience` (in seconds), what that may be due to.
+    """
+    Identity(kit.startup)  # the engine waits without a word where its certificate is missing or another authority's
     site, told = Site(kit), threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: told.set())
+    began = site.log.stat().st_size if site.log.exists() else 0
+    waiting, until = True, time.monotonic() + patience
     with site:
-        while site.running and not told.wait(0.2):
-            pass
+        tell(f"{kit.name} is starting; {site.log} has the engine's own words. Interrupt to end.")
+        while site.running and not told.wait(_LOOK):
+            if waiting and site.said(_UP[kit.role], since=began):
+                waiting = False
+                tell(f"{kit.name} is up.")
+            elif waiting and time.monotonic() >= until:
+                until = float("inf")
+                tell(_NOT_UP[kit.role])
         ended = not told.is_set()
     return site.returncode if ended else 0

@@ -16,8 +16,11 @@ import yaml
 
 from dcshap.collaboration.party import require_name
 from dcshap.exceptions import FederationError, InputError, StorageError
+from dcshap.federation.conductor import RunSettings
+from dcshap.federation.job import write_job
 from dcshap.federation.kits import Kit, secure_server
 from dcshap.federation.local import run_nvflare
+from dcshap.federation.site import require_collaboration
 
 __all__ = ["Project", "approve", "init_project", "make_authority", "make_kit", "request_certificate"]
 
@@ -41,6 +44,8 @@ class Project:
         "lead" may train; "member" may ask.
     organisations : mapping of requester to organisation
         The analyst's where it is not said.
+    kind : {"horizontal", "vertical"}
+        How the data of the project's first collaboration are split.
     """
 
     name: str
@@ -50,8 +55,10 @@ class Project:
     port: int = 8502
     analyst: str = "analyst"
     organisations: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "horizontal"
 
     def __post_init__(self) -> None:
+        require_collaboration(self.name)
         for party in self.parties:
             require_name(party)
         if len(self.parties) < 2:
@@ -74,7 +81,8 @@ class Project:
             raise InputError(f"{path} cannot be read.") from error
         except (yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
             raise InputError(
-                f"{path} must be YAML with `name`, `parties` and `requesters`, and may have `host`, `port`, `analyst`."
+                f"{path} must be YAML with `name`, `parties` and `requesters`, and may have `host`, `port`, "
+                f"`analyst`, `kind`."
             ) from error
 
     def participants(self) -> dict[str, dict[str, Any]]:
@@ -99,15 +107,19 @@ class Project:
 
 
 def init_project(project: Project, folder: str | Path) -> list[Path]:
-    """Write the profile, and one file per participant, who makes its certificate request from it."""
-    target = Path(folder)
+    """Write the profile, one file per participant, who makes its certificate request from it, and the job.
+
+    The job is there to be read before anybody agrees to it: what a run asks of each site, and that it brings no code.
+    A training is the same job with a model and an identifier of its own (see `Requester.train`).
+    """
+    target, settings = Path(folder), RunSettings(project.name, project.kind, tuple(sorted(project.parties)))
     if target.exists() and any(target.iterdir()):
         raise StorageError(f"{target} must be new or empty. It holds files.")
     written = [_write(target / "profile.yaml", project.profile())]
     for file, entry in project.participants().items():
         content = {"name": project.name, "participants": [entry]}
         written.append(_write(target / "participants" / f"{file}.yaml", content))
-    return written
+    return [*written, write_job(target / "job", settings)]
 
 
 def make_authority(profile: str | Path, folder: str | Path) -> str:

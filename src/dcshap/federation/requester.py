@@ -169,7 +169,7 @@ class Requester:
         return self._run(settings, watch)
 
     def _run(self, settings: RunSettings, watch: Watch | None) -> dict[str, Any]:
-        self.stop(settings.collaboration)
+        self._end(settings.collaboration)
         self.wait_for(settings.parties, timeout=settings.timeout)
         with tempfile.TemporaryDirectory() as folder:
             job = self._call(self.session.submit_job, str(write_job(folder, settings)))
@@ -219,22 +219,40 @@ class Requester:
         raise FederationError(f"The collaboration {collaboration!r} is not running now. Train it, or `serve` it.")
 
     def stop(self, collaboration: str) -> None:
-        """End a collaboration's run, if there is one; what was trained is kept."""
-        for job in self._running(collaboration):
-            self._abort(job)
-        self._jobs.pop(collaboration, None)
-        self._certificates.pop(collaboration, None)
+        """End a collaboration's run, if there is one, and wait until it is gone; what was trained is kept."""
+        for job in self._end(collaboration):
+            self._wait_for_end(job)
+
+    def _end(self, collaboration: str) -> list[str]:
+        """Have a collaboration's runs end by themselves, or break them off where they are training; which they are."""
+        jobs = self._running(collaboration)
+        for job in jobs:
+            try:
+                told = self.session.do_app_command(job, "stop", {})["state"]
+            except _UNREACHABLE:
+                told = "training"  # it has not begun, or is gone
+            if told == "training":
+                self._abort(job)
+        self._forget(collaboration)
+        return jobs
 
     def _abort(self, job: str) -> None:
         try:
             self.session.abort_job(job)
         except _UNREACHABLE:
             return  # it is not running any more
+        self._wait_for_end(job)
+
+    def _wait_for_end(self, job: str) -> None:
         until = time.monotonic() + self.timeout
         while time.monotonic() < until:
             if str(self._call(self.session.get_job_meta, job).get("status")).startswith("FINISHED"):
                 return
             time.sleep(_POLL)
+
+    def _forget(self, collaboration: str) -> None:
+        self._jobs.pop(collaboration, None)
+        self._certificates.pop(collaboration, None)
 
     def _running(self, collaboration: str) -> list[str]:
         jobs = self._call(self.session.list_jobs)
@@ -302,9 +320,12 @@ class Requester:
         sealed = {name: self.identity.seal(signed, to=to[name], purpose=REQUEST) for name in parties}
         data = {"to": {name: base64.b64encode(each).decode() for name, each in sealed.items()}, "how": how}
         began = time.perf_counter()
-        answered: dict[str, Any] = self._call(
-            self.session.do_app_command, self._job(request.collaboration), "ask", data
-        )
+        job = self._job(request.collaboration)
+        try:
+            answered: dict[str, Any] = self._call(self.session.do_app_command, job, "ask", data)
+        except FederationError:
+            self._forget(request.collaboration)  # another run may serve it by the time of the next request
+            raise
         raise_remote(answered)
         self.timings = {
             "whole": time.perf_counter() - began,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from dcshap.shapley.coalitions import value_weights
 from dcshap.shapley.games import Games, Span, Unions
 from dcshap.shapley.parallel import run
 
-__all__ = ["MAX_PLAYERS", "Enumeration", "enumerate_games"]
+__all__ = ["MAX_PLAYERS", "Enumerated", "Enumeration", "enumerate_games"]
 
 MAX_PLAYERS = 20
 
@@ -39,6 +40,13 @@ class Enumeration:
         return of_own << (len(self.unions) - self.n_own)
 
 
+class Enumerated(NamedTuple):
+    """Attributions (n_unions, K), and how large the values of coalitions are (K,), which rounding is relative to."""
+
+    values: FloatArray
+    magnitude: FloatArray
+
+
 def enumerate_games(
     games: Games,
     enumerations: Sequence[Enumeration],
@@ -46,8 +54,8 @@ def enumerate_games(
     batch_size: int,
     n_jobs: int | None,
     done: Callable[[int], None],
-) -> list[FloatArray]:
-    """Attributions of all enumerations' unions, shapes (n_unions, K); small ones share calls of the model.
+) -> list[Enumerated]:
+    """Attributions of all enumerations' unions; small ones share calls of the model.
 
     `done` is told of every sample that is finished.
 
@@ -57,12 +65,12 @@ def enumerate_games(
     spans = [(at, span) for at, each in enumerate(enumerations) for span in _spans(games, each, batch_size)]
     batches = list(_batches(spans, batch_size // games.points.n_rows))
     left = Counter(span.sample for _, span in spans)
-    solved: dict[int, FloatArray] = {}
+    solved: dict[int, Enumerated] = {}
     tasks = [(games, [span for _, span in batch]) for batch in batches]
     results = run(_solve_batch, tasks, n_jobs=n_jobs, in_threads=games.evaluator.in_threads)
     for batch, parts in zip(batches, results, strict=True):
         for (at, span), part in zip(batch, parts, strict=True):
-            solved[at] = solved[at] + part if at in solved else part
+            solved[at] = _together(solved[at], part) if at in solved else part
             left[span.sample] -= 1
             if left[span.sample] == 0:
                 done(1)
@@ -92,19 +100,25 @@ def _batches(spans: Sequence[tuple[int, Span]], capacity: int) -> Iterator[list[
         yield batch
 
 
-def _solve_batch(games: Games, spans: Sequence[Span]) -> list[FloatArray]:
+def _together(one: Enumerated, other: Enumerated) -> Enumerated:
+    return Enumerated(one.values + other.values, np.maximum(one.magnitude, other.magnitude))
+
+
+def _solve_batch(games: Games, spans: Sequence[Span]) -> list[Enumerated]:
     """Each span's contribution, with one matrix product for all spans over the same coalitions."""
     alike: dict[tuple[int, int, bool, int, int], list[int]] = defaultdict(list)
     for at, span in enumerate(spans):
         alike[span.n_own, span.n_blocks, span.proper, span.start, span.stop].append(at)
     values = games.values([[spans[at] for at in positions] for positions in alike.values()])
-    solved: dict[int, FloatArray] = {}
+    solved: dict[int, Enumerated] = {}
     for (n_own, n_blocks, _, start, stop), positions, mine in zip(alike, alike.values(), values, strict=True):
         weights = value_weights(n_own, n_blocks, start, stop)
         kept = spans[positions[0]].kept()
         weights = weights if kept is None else weights[:, kept]
         products = (weights @ mine.reshape(len(mine), -1)).reshape(len(weights), *mine.shape[1:])
+        magnitudes = np.abs(mine).max(axis=0)
         if games.evaluator.complement:
             products = np.concatenate([-products, products], axis=2)
-        solved.update(zip(positions, products.swapaxes(0, 1), strict=True))
+            magnitudes = np.concatenate([1.0 + magnitudes, magnitudes], axis=1)
+        solved.update(zip(positions, map(Enumerated, products.swapaxes(0, 1), magnitudes), strict=True))
     return [solved[at] for at in range(len(spans))]

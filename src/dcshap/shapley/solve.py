@@ -11,7 +11,7 @@ import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.exceptions import ConvergenceWarning, InputError, ModelError
-from dcshap.shapley.exact import MAX_PLAYERS, Enumeration, enumerate_games
+from dcshap.shapley.exact import MAX_PLAYERS, Enumerated, Enumeration, enumerate_games
 from dcshap.shapley.games import Ends, Games, SampleGame, Unions
 from dcshap.shapley.owen import OwenPlan
 from dcshap.shapley.parallel import progress_bar, run
@@ -93,9 +93,13 @@ def _check_positive(name: str, got: object, wanted: str) -> None:
 
 @dataclass(frozen=True)
 class Solution:
-    """Values (n, M, K), or those of a block's view, with their errors and their cost."""
+    """Values (n, M, K), or those of a block's view, with their errors and their cost.
+
+    `magnitude` (n, K) is how large values of coalitions are where all of them were evaluated, 0 elsewhere.
+    """
 
     values: FloatArray
+    magnitude: FloatArray
     standard_errors: FloatArray
     converged: BoolArray
     n_evals: IntArray
@@ -134,7 +138,8 @@ def _shapley(games: Games, options: Options, done: Callable[[int], None]) -> Sol
     enumerations = [Enumeration(int(at), unions[at], n_own=len(unions[at])) for at in np.flatnonzero(enumerated)]
     for enumeration, solved in zip(enumerations, _enumerate(games, enumerations, options, done), strict=True):
         at = enumeration.sample
-        result.values[at, list(active[at])] = solved
+        result.values[at, list(active[at])] = solved.values
+        result.magnitude[at] = solved.magnitude
         result.n_evals[at] = enumeration.n_evals
     sampled_at = np.flatnonzero(~enumerated)
     for at, sampled in _sample(games, sampled_at, active, options, n_outputs=ends.full.shape[1]):
@@ -157,7 +162,9 @@ def _owen(
     n_shown = games.n_players if view is None else len(blocks.members[view]) + len(blocks) - 1
     result = _blank(games.n_samples, n_shown, ends)
     for at, plan in enumerate(plans):
-        values = plan.values([next(solved) for _ in plan.enumerations()], n_players=games.n_players)
+        mine = [next(solved) for _ in plan.enumerations()]
+        values = plan.values([each.values for each in mine], n_players=games.n_players)
+        result.magnitude[at] = np.max([each.magnitude for each in mine], axis=0)
         result.values[at] = values if view is None else _viewed(values, blocks, view)
         result.n_evals[at] = plan.n_evals
     return result
@@ -184,6 +191,7 @@ def _blank(n_samples: int, n_players: int, ends: Ends) -> Solution:
     shape = (n_samples, n_players, ends.full.shape[1])
     return Solution(
         values=np.zeros(shape),
+        magnitude=np.zeros((n_samples, shape[2])),
         standard_errors=np.zeros(shape),
         converged=np.ones(n_samples, dtype=bool),
         n_evals=np.zeros(n_samples, dtype=np.int64),
@@ -229,7 +237,7 @@ def _check_enumerable(n_unions: int, n_evals: int, options: Options) -> None:
 
 def _enumerate(
     games: Games, enumerations: Sequence[Enumeration], options: Options, done: Callable[[int], None]
-) -> list[FloatArray]:
+) -> list[Enumerated]:
     return enumerate_games(games, enumerations, batch_size=options.rows_per_batch, n_jobs=options.n_jobs, done=done)
 
 
@@ -268,9 +276,8 @@ def _check_efficiency(solution: Solution, options: Options) -> None:
     ends = solution.ends
     off = np.abs(ends.base + solution.values.sum(axis=1) - ends.full)
     # All outputs together are a sample's scale: one of them may be 0 where the others are not.
-    scale = np.max(
-        [np.abs(ends.base), np.abs(ends.full), np.abs(solution.values).max(axis=1, initial=0.0)], axis=(0, 2)
-    )
+    attributed = np.abs(solution.values).max(axis=1, initial=0.0)
+    scale = np.max([np.abs(ends.base), np.abs(ends.full), attributed, solution.magnitude], axis=(0, 2))
     # Models that compute in single precision repeat themselves to that precision only.
     bad = (off > max(_EFFICIENCY, 64 * ends.precision) * scale[:, None]).any(axis=1)
     if bad.any():

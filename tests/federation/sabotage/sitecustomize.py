@@ -1,7 +1,8 @@
-"""Makes one site's processes misbehave, as `DCSHAP_SABOTAGE` says; Python imports it when it starts.
+"""Makes one site's processes misbehave, as the file in `DCSHAP_SABOTAGE` says; Python imports it when it starts.
 
 nan, shape: a representation that is not what it must be.
-record: every frame that reaches the process is written to the file in `DCSHAP_FRAMES`, as it came off the wire.
+record: every frame that reaches the process is written to a file beside it, as it came off the wire.
+Anything else: the process behaves. Every run has a process of its own, so the next run obeys what the file says then.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-HOW = os.environ.get("DCSHAP_SABOTAGE", "")
+FILE = Path(os.environ.get("DCSHAP_SABOTAGE", os.devnull))
+HOW = FILE.read_text(encoding="utf-8")
 
 
 def spoil(module: Any) -> None:
@@ -29,10 +32,9 @@ def spoil(module: Any) -> None:
 
 def record(module: Any) -> None:
     process = module.ConnManager.process_frame_task
-    path = os.environ["DCSHAP_FRAMES"]
 
     def recorded(self: Any, sfm_conn: Any, frame: Any) -> Any:
-        with open(f"{path}.{os.getpid()}", "ab") as file:  # noqa: PTH123 - before anything is imported
+        with FILE.with_suffix(f".{os.getpid()}").open("ab") as file:
             file.write(bytes(frame))
         return process(self, sfm_conn, frame)
 
