@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WHERE := pyproject.toml constraints.txt
+# Three on two cores, because tests of real processes wait a lot; in the order of the folders, which does not leave
+# these, few to a file and long, for the end.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-all check format bench clean
 
@@ -11,10 +14,10 @@ demo: $(VENV)/.installed  ## the main job, offline, about a minute
 	$(BIN)/dcshap demo
 
 test: $(VENV)/.installed-dev  ## the test suite without the slow cases
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST)
 
 test-all: $(VENV)/.installed-dev  ## the whole test suite, with branch coverage
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow or not slow" --cov --cov-report=term-missing:skip-covered
+	$(PYTEST) -m "slow or not slow" --cov --cov-report=term-missing:skip-covered
 
 check: $(VENV)/.installed-dev  ## lint, format and types; changes nothing
 	$(BIN)/ruff check

@@ -1,14 +1,15 @@
 """Train one model on data that nobody may share, and get the same explanation of every prediction."""
 
-from dcshap import datasets
-from dcshap.explanation import (
-    Disagreement,
-    HorizontalCollaboration,
-    VerticalCollaboration,
-    disagreement,
-)
-from dcshap.schema import Schema
-from dcshap.shapley import Explanation, shapley_values
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dcshap import datasets
+    from dcshap.explanation import Disagreement, HorizontalCollaboration, VerticalCollaboration, disagreement
+    from dcshap.schema import Schema
+    from dcshap.shapley import Explanation, shapley_values
 
 __all__ = [
     "Disagreement",
@@ -20,3 +21,27 @@ __all__ = [
     "disagreement",
     "shapley_values",
 ]
+
+# Imported when first asked for: a command that only shows its help, and a federation's site, need few of them.
+_MODULES = {
+    "Disagreement": "dcshap.explanation",
+    "Explanation": "dcshap.shapley",
+    "HorizontalCollaboration": "dcshap.explanation",
+    "Schema": "dcshap.schema",
+    "VerticalCollaboration": "dcshap.explanation",
+    "disagreement": "dcshap.explanation",
+    "shapley_values": "dcshap.shapley",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("dcshap.datasets")  # which makes it an attribute
+    if name not in _MODULES:
+        raise AttributeError(f"module 'dcshap' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

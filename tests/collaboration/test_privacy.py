@@ -315,7 +315,8 @@ def test_an_instance_based_model_is_refused_before_training_unless_all_agree(mod
 
 @pytest.mark.parametrize("model", PARAMETRIC, ids=named)
 def test_a_parametric_model_passes(model):
-    RecordedHorizontal(model, instance_models=False, random_state=0).fit(parties(2, 40))
+    run = RecordedHorizontal(model, instance_models=False, random_state=0).fit(parties(2, 40))
+    assert type(run.analyst_.model_) is type(model)
 
 
 @pytest.mark.parametrize("how", ["array", "single", "tree", "some", "list"])

@@ -25,17 +25,3 @@ def no_network(monkeypatch, closed_address):
     for name, file in files.PUBLISHED.items():
         offline = dataclasses.replace(file, url=f"{closed_address}/{name}")
         monkeypatch.setitem(files.PUBLISHED, name, offline)
-
-
-@pytest.fixture
-def published():
-    """A function that skips the test if a published file is neither in `DCSHAP_DATA` nor in the cache."""
-
-    def require(*names: str) -> None:
-        for name in names:
-            file = files.PUBLISHED[name]
-            places = (files.data_path(file), files.cache_path(file))
-            if not any(place is not None and place.exists() for place in places):
-                pytest.skip(f"{name} is neither in {files.DATA_VARIABLE} nor in the cache")
-
-    return require

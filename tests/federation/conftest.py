@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,18 @@ from dcshap import Schema
 from .twin import NAME, Authority, Twin, configured
 
 OFFICER = "officer@bank.example"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread_in_every_process():
+    """Sites are processes of their own, several on each core."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = "1"  # which OpenBLAS obeys as well
+    yield
+    if before is None:
+        del os.environ["OMP_NUM_THREADS"]
+    else:
+        os.environ["OMP_NUM_THREADS"] = before
 
 
 @pytest.fixture(scope="session")

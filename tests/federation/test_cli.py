@@ -122,6 +122,13 @@ def test_init_refuses_a_project_that_cannot_work(tmp_path, change):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_fingerprint_is_shown_as_it_is(tmp_path, monkeypatch):
+    fingerprint = ":".join(["AB", "CD", "0A", "B0"] * 8)
+    monkeypatch.setattr("dcshap.federation.provision.make_authority", lambda *_: fingerprint)
+    said = run("certificates", "authority", tmp_path / "profile.yaml").output
+    assert fingerprint in said.replace("\n", "")
+
+
 def test_ledger_shows_and_verifies(tmp_path):
     book = Ledger(tmp_path / "dcshap" / "ledger.jsonl")
     book.append(Entry("analyst", "Representation", 1234, {"rows": (3, 2)}, "run"))

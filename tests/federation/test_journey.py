@@ -136,18 +136,18 @@ def test_a_collaboration_is_trained_asked_and_stopped_from_the_shell(configured,
         running += [Running(folder / f"{name}.log", "party", "start", kits[name]) for name in PARTIES]
         for site in running:
             site.wait_until("is up")
-        parties = [word for name in PARTIES for word in ("--party", name)]
-        training = [*DCSHAP, "train", "credit", *map(str, kit), "--kind", "vertical", *parties, "--json"]
+        training = [*DCSHAP, "train", *map(str, kit), "--job", str(folder / "credit" / "job"), "--json"]
         trained = subprocess.run(training, capture_output=True, text=True, timeout=300, check=True)
         assert json.loads(trained.stdout)["state"] == "serving"
         assert "model" in shell("status", "credit", *kit)[0]
         asked = ["--record", RECORD, "--view", "bank", "--index", "owen", "--json"]
-        explained = json.loads(shell("explain", "credit", *kit, *asked)[0])
+        explained = json.loads(shell("explain", *kit, *asked)[0])
         predicted = json.loads(shell("predict", "credit", *kit, "--record", RECORD, "--json")[0])
         total = explained["base_values"][0][1] + sum(value[1] for value in explained["values"][0])
         assert total == pytest.approx(predicted["predictions"][0][1], abs=1e-9)
         shell("stop", "credit", *kit)
         assert "not running" in shell("explain", "credit", *kit, *asked, fails=True)[1]
+        assert "No collaboration is running" in shell("explain", *kit, *asked, fails=True)[1]
     finally:
         ended = [site.end() for site in reversed(running)]
     assert ended == [0, 0, 0]

@@ -76,6 +76,7 @@ def test_the_budget_counts_records_per_request_and_requester(ledger):
 def test_old_requests_no_longer_count(ledger):
     ledger.charge(answer(request="a", n=4), budget=4, days=30)
     ledger.charge(answer(request="b", n=4), budget=4, days=0)
+    assert ledger.verify() == 2
 
 
 def test_a_request_is_answered_once(ledger):

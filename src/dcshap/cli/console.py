@@ -21,8 +21,9 @@ from dcshap.exceptions import DcshapError, DcshapWarning
 
 __all__ = ["DebugOption", "JsonOption", "ReadableErrors", "error_console", "note", "output", "print_json", "working"]
 
-output = Console()
-error_console = Console(stderr=True)
+# Without emoji: in a certificate's fingerprint `:AB:` and `:CD:` are bytes.
+output = Console(emoji=False)
+error_console = Console(stderr=True, emoji=False)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -38,6 +39,8 @@ class ReadableErrors(TyperGroup):
         warnings.showwarning = _show_warning
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # whoever reads has read enough (`| head`), which click knows to end quietly on
         except (DcshapError, OSError) as error:
             if "--debug" in sys.argv:
                 error_console.print(traceback.format_exc(), markup=False, highlight=False)

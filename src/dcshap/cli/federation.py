@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,7 @@ from dcshap.exceptions import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dcshap.federation.conductor import RunSettings
     from dcshap.federation.requester import Requester
     from dcshap.federation.site import Right
 
@@ -42,9 +44,12 @@ class Kind(StrEnum):
     vertical = "vertical"
 
 
-KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.")]
+KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
 KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]
 CollaborationArgument = Annotated[str, typer.Argument(metavar="COLLABORATION")]
+RunningArgument = Annotated[
+    str | None, typer.Argument(metavar="COLLABORATION", help="Which one; not needed while one is running alone.")
+]
 KindOption = Annotated[Kind, typer.Option(help="The same columns of different rows, or the other way round.")]
 PartiesOption = Annotated[list[str], typer.Option("--party", help="A party that takes part; repeat it.")]
 RecordsOption = Annotated[list[str], typer.Option(help="A record's identifier; repeat it.")]
@@ -194,10 +199,11 @@ def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # n
 
 @federation.command()
 def train(
-    collaboration: CollaborationArgument,
     kit_folder: KitOption,
-    kind: KindOption,
-    parties: PartiesOption,
+    collaboration: Annotated[str | None, typer.Argument(metavar="COLLABORATION")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="How the data are split.")] = None,
+    parties: Annotated[list[str] | None, typer.Option("--party", help="A party that takes part; repeat it.")] = None,
+    job: Annotated[Path | None, typer.Option(help="Take these three from the job that `init` wrote.")] = None,
     model: Annotated[Model, typer.Option(help="The model to train.")] = Model.logistic,
     regression: Annotated[bool, typer.Option("--regression", help="Predict a number instead of a class.")] = False,
     alignment: Annotated[str, typer.Option(help="affine, svd or orthogonal.")] = "affine",
@@ -208,15 +214,16 @@ def train(
 ) -> None:
     """Train a collaboration; a vertical one then answers requests.
 
-    Example: `dcshap federation train credit --kit KIT --kind vertical --party bank --party shop --model boosting`
+    Examples: `dcshap federation train credit --kit KIT --kind vertical --party bank --party shop --model boosting`,
+    `dcshap federation train --kit KIT --job credit/job`
     """
-    built = estimator(model, regression=regression, seed=seed)
+    built, run = estimator(model, regression=regression, seed=seed), _run_of(job, collaboration, kind, parties)
     with _requester(kit_folder, timeout) as lead, Live(console=error_console, transient=True) as live:
         status = lead.train(
-            collaboration,
+            run.collaboration,
             built,
-            kind=kind.value,
-            parties=parties,
+            kind=run.kind,
+            parties=run.parties,
             alignment=alignment,
             timeout=timeout,
             watch=lambda told: live.update(_phases(told)),
@@ -244,8 +251,8 @@ def serve(
 
 @federation.command()
 def status(
-    collaboration: CollaborationArgument,
     kit_folder: KitOption,
+    collaboration: RunningArgument = None,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
@@ -255,13 +262,13 @@ def status(
     Example: `dcshap federation status credit --kit KIT`
     """
     with _requester(kit_folder, timeout) as asking:
-        _show_status(asking.status(collaboration), as_json=as_json)
+        _show_status(asking.status(_running(asking, collaboration)), as_json=as_json)
 
 
 @federation.command()
 def stop(
-    collaboration: CollaborationArgument,
     kit_folder: KitOption,
+    collaboration: RunningArgument = None,
     timeout: TimeoutOption = 30.0,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
@@ -270,7 +277,7 @@ def stop(
     Example: `dcshap federation stop credit --kit KIT`
     """
     with _requester(kit_folder, timeout) as lead:
-        lead.stop(collaboration)
+        lead.stop(_running(lead, collaboration))
 
 
 # --- whoever asks ----------------------------------------------------------------------------------------------------
@@ -278,9 +285,9 @@ def stop(
 
 @federation.command()
 def explain(
-    collaboration: CollaborationArgument,
     kit_folder: KitOption,
     record: RecordsOption,
+    collaboration: RunningArgument = None,
     view: Annotated[str, typer.Option(help="'full', or a party's name.")] = "full",
     index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
@@ -294,17 +301,16 @@ def explain(
     Example: `dcshap federation explain credit --kit KIT --record 4711 --view bank --index owen`
     """
     with _requester(kit_folder, timeout) as asking:
-        explained = asking.explain(
-            collaboration, record, view=view, index=index.value, merged=merged, reference=reference
-        )
+        which = _running(asking, collaboration)
+        explained = asking.explain(which, record, view=view, index=index.value, merged=merged, reference=reference)
     _show_explanation(explained, as_json=as_json)
 
 
 @federation.command()
 def predict(
-    collaboration: CollaborationArgument,
     kit_folder: KitOption,
     record: RecordsOption,
+    collaboration: RunningArgument = None,
     view: Annotated[str, typer.Option(help="The view whose right is used: 'full', or a party's name.")] = "full",
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
@@ -315,7 +321,7 @@ def predict(
     Example: `dcshap federation predict credit --kit KIT --record 4711`
     """
     with _requester(kit_folder, timeout) as asking:
-        predicted = asking.predict(collaboration, record, view=view)
+        predicted = asking.predict(_running(asking, collaboration), record, view=view)
     if as_json:
         print_json({"records": record} | predicted)
         return
@@ -390,6 +396,36 @@ def _requester(folder: Path, timeout: float) -> Requester:
     from dcshap.federation.requester import Requester  # noqa: PLC0415
 
     return Requester(folder, timeout=timeout)
+
+
+def _run_of(job: Path | None, collaboration: str | None, kind: Kind | None, parties: list[str] | None) -> RunSettings:
+    """What a training is for, by a job's folder and the options that stand above it."""
+    from dcshap.federation.conductor import RunSettings  # noqa: PLC0415
+    from dcshap.federation.job import read_job  # noqa: PLC0415
+
+    given: dict[str, Any] = {
+        "collaboration": collaboration,
+        "kind": kind and kind.value,
+        "parties": tuple(sorted(parties or ())),
+    }
+    named = {name: value for name, value in given.items() if value}
+    if job is not None:
+        return replace(read_job(job), **named)
+    lacking = [name for name in given if name not in named]
+    if lacking:
+        raise InputError(f"A training needs a COLLABORATION, --kind and --party, or a --job. Not given: {lacking}.")
+    return RunSettings(**named)
+
+
+def _running(asking: Requester, collaboration: str | None) -> str:
+    """The collaboration that is meant, which need not be said while one runs alone."""
+    if collaboration is not None:
+        return collaboration
+    found = asking.collaborations()
+    if len(found) != 1:
+        say = f"Say which COLLABORATION is meant of those that run now: {found}."
+        raise InputError(say if found else "No collaboration is running now. Train one, or `serve` it.")
+    return found[0]
 
 
 def _say(text: str) -> None:

@@ -7,12 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from dcshap.exceptions import StorageError
 from dcshap.federation.conductor import RunSettings
 
-__all__ = ["CONTROLLER", "EXECUTOR", "write_job"]
+__all__ = ["CONTROLLER", "EXECUTOR", "NAME_BEGINS", "read_job", "write_job"]
 
 CONTROLLER = "dcshap.federation.controller.AnalystController"
 EXECUTOR = "dcshap.federation.executor.PartyExecutor"
+NAME_BEGINS = "dcshap "  # how the engine's names of our jobs begin
+_SERVER = Path("analyst", "config", "config_fed_server.json")
+_CLIENT = Path("party", "config", "config_fed_client.json")
 _ENDS: dict[str, list[Any]] = {"components": [], "task_data_filters": [], "task_result_filters": []}
 
 
@@ -24,7 +28,7 @@ def write_job(folder: str | Path, settings: RunSettings) -> Path:
     """
     target, parties = Path(folder), list(settings.parties)
     meta = {
-        "name": f"dcshap {settings.collaboration}",
+        "name": f"{NAME_BEGINS}{settings.collaboration}",
         "resource_spec": {},
         "min_clients": len(parties),
         "mandatory_clients": parties,
@@ -32,7 +36,7 @@ def write_job(folder: str | Path, settings: RunSettings) -> Path:
     }
     server = {
         "format_version": 2,
-        "server": {"task_request_interval": 0.1},
+        "server": {"task_request_interval": 1.0},
         "workflows": [{"id": "analyst", "path": CONTROLLER, "args": asdict(settings) | {"parties": parties}}],
     }
     client = {
@@ -42,9 +46,19 @@ def write_job(folder: str | Path, settings: RunSettings) -> Path:
         ],
     }
     _write(target / "meta.json", meta)
-    _write(target / "analyst" / "config" / "config_fed_server.json", server | _ENDS)
-    _write(target / "party" / "config" / "config_fed_client.json", client | _ENDS)
+    _write(target / _SERVER, server | _ENDS)
+    _write(target / _CLIENT, client | _ENDS)
     return target
+
+
+def read_job(folder: str | Path) -> RunSettings:
+    """What a job that was written to a folder is for."""
+    path = Path(folder) / _SERVER
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))["workflows"][0]["args"]
+        return RunSettings(**(settings | {"parties": tuple(settings["parties"])}))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise StorageError(f"{folder} must be a job as `dcshap federation init` writes it, and is not.") from error
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ from dcshap.explanation.messages import Answer, RecordPart
 from dcshap.explanation.vertical import unite_views, with_parts
 from dcshap.federation.conductor import RunSettings
 from dcshap.federation.identity import Certificate, Identity
-from dcshap.federation.job import write_job
+from dcshap.federation.job import NAME_BEGINS, write_job
 from dcshap.federation.kits import Kit
 from dcshap.federation.party import message_of
 from dcshap.federation.replies import raise_remote
@@ -61,7 +61,9 @@ _UNREACHABLE = (
     SessionClosed,
     RuntimeError,  # what the engine raises for everything else
 )
+_ALIVE = ("RUNNING", "DISPATCHED", "SUBMITTED")
 _POLL = 0.25
+_AT_ONCE = 5.0  # seconds that a run may take to say how far it is
 Watch = Callable[[dict[str, Any]], None]
 
 
@@ -191,10 +193,20 @@ class Requester:
 
     def _status_of(self, job: str) -> dict[str, Any] | None:
         """What a run says of itself; None while it starts, or once it has ended."""
+        return self._told(job, "status")
+
+    def _told(self, job: str, command: str) -> dict[str, Any] | None:
+        """What a run answers at once; None where there is nobody to answer.
+
+        A command that reaches a process which is just starting or ending is lost, and waiting longer does not help.
+        """
+        self.session.set_timeout(min(self.timeout, _AT_ONCE))
         try:
-            found: dict[str, Any] = self.session.do_app_command(job, "status", {})
+            found: dict[str, Any] = self.session.do_app_command(job, command, {})
         except _UNREACHABLE:
             return None
+        finally:
+            self.session.set_timeout(self.timeout)
         return found
 
     def _require_starting(self, job: str, until: float, timeout: float) -> None:
@@ -207,6 +219,10 @@ class Requester:
         if time.monotonic() >= until:
             self._abort(job)
             raise FederationError(f"The run did not start within {timeout:g} s.")
+
+    def collaborations(self) -> list[str]:
+        """The collaborations that run now, by name."""
+        return sorted({_collaboration_of(job) for job in self._jobs_listed()} - {""})
 
     def status(self, collaboration: str) -> dict[str, Any]:
         """How far a collaboration is, and who takes part."""
@@ -227,11 +243,8 @@ class Requester:
         """Have a collaboration's runs end by themselves, or break them off where they are training; which they are."""
         jobs = self._running(collaboration)
         for job in jobs:
-            try:
-                told = self.session.do_app_command(job, "stop", {})["state"]
-            except _UNREACHABLE:
-                told = "training"  # it has not begun, or is gone
-            if told == "training":
+            told = self._told(job, "stop")
+            if told is None or told["state"] == "training":
                 self._abort(job)
         self._forget(collaboration)
         return jobs
@@ -255,10 +268,13 @@ class Requester:
         self._certificates.pop(collaboration, None)
 
     def _running(self, collaboration: str) -> list[str]:
-        jobs = self._call(self.session.list_jobs)
-        named = [job for job in jobs if job.get("job_name", job.get("name")) == f"dcshap {collaboration}"]
+        named = [job for job in self._jobs_listed() if _collaboration_of(job) == collaboration]
         named.sort(key=lambda job: str(job.get("submit_time")), reverse=True)
-        return [str(job["job_id"]) for job in named if str(job.get("status")) in ("RUNNING", "DISPATCHED", "SUBMITTED")]
+        return [str(job["job_id"]) for job in named]
+
+    def _jobs_listed(self) -> list[dict[str, Any]]:
+        jobs: list[dict[str, Any]] = self._call(self.session.list_jobs)
+        return [job for job in jobs if str(job.get("status")) in _ALIVE]
 
     def _job(self, collaboration: str) -> str:
         if collaboration not in self._jobs:
@@ -347,3 +363,9 @@ class Requester:
             raise FederationError(
                 "The analyst's server did not do what was asked, or in time. Is the collaboration running?"
             ) from error
+
+
+def _collaboration_of(job: dict[str, Any]) -> str:
+    """The collaboration that a job is a run of; empty if it is none of ours."""
+    name = str(job.get("job_name", job.get("name")))
+    return name.removeprefix(NAME_BEGINS) if name.startswith(NAME_BEGINS) else ""
