@@ -210,7 +210,7 @@ def _numbers(n: int, columns: int, seed: int) -> pd.DataFrame:
 
 
 def test_a_representation_of_200_mb_arrives(running, tmp_path):
-    columns, rows = 16, {"bank": 2_200_000, "shop": 1_000}
+    columns, rows = 16, {"bank": 1_700_000, "shop": 1_000}
     schema = Schema(tuple(Number(f"x{at:02d}", low=-6.0, high=6.0) for at in range(columns)))
     schema.save(tmp_path / "schema.yaml")
     for name, n in rows.items():
@@ -221,7 +221,7 @@ def test_a_representation_of_200_mb_arrives(running, tmp_path):
             str(tmp_path / "schema.yaml"),
             tuple(other for other in PARTIES if other != name),
             target="y",
-            agreement={"n_components": 12},
+            agreement={"n_components": 15},
         )
         init_party(running.kits[name], "large", settings)
     with running.requester(timeout=120) as lead:

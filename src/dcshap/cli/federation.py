@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["federation"]
 
-federation = typer.Typer(no_args_is_help=True, help="Train and explain between separate organisations.")
+federation = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    help="Train and explain between separate organisations.",
+)
 party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
 analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
 federation.add_typer(party, name="party")

@@ -23,9 +23,14 @@ from dcshap.cli.console import DebugOption, JsonOption, output, print_json, work
 from dcshap.cli.tables import About, Run, named_files, read_table
 from dcshap.exceptions import InputError
 
-__all__ = ["Model", "app", "estimator"]
+__all__ = ["Model", "estimator", "fit"]
 
-app = typer.Typer(no_args_is_help=True, help="Train a collaboration on the parties' files.")
+fit = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    help="Train a collaboration on the parties' files.",
+)
 
 
 class Model(StrEnum):
@@ -55,7 +60,7 @@ SeedOption = Annotated[int | None, typer.Option(help="A seed, to get the same ru
 IdOption = Annotated[str, typer.Option("--id", help="The column of the record identifiers.")]
 
 
-@app.command()
+@fit.command()
 def horizontal(
     party: PartyOption,
     target: TargetOption,
@@ -110,7 +115,7 @@ def horizontal(
     _report(out, model, rows, as_json=as_json)
 
 
-@app.command()
+@fit.command()
 def vertical(
     party: PartyOption,
     identifier: IdOption,
