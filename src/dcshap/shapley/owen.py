@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class OwenPlan:
     blocks: Unions
     inside: tuple[int, ...]
 
+    @cached_property
     def enumerations(self) -> list[Enumeration]:
         """All coalitions of the first block inside, and the proper ones of the others; or the game between blocks."""
         if not self.inside:
@@ -51,12 +53,12 @@ class OwenPlan:
     @property
     def n_evals(self) -> int:
         """How many coalitions all of them evaluate."""
-        return sum(each.n_evals for each in self.enumerations())
+        return sum(each.n_evals for each in self.enumerations)
 
     @property
     def n_largest(self) -> int:
         """How many unions the largest of them has."""
-        return max(len(each.unions) for each in self.enumerations())
+        return max(len(each.unions) for each in self.enumerations)
 
     def values(self, solved: Sequence[FloatArray], *, n_players: int) -> FloatArray:
         """Values of all players, shape (n_players, K), from the enumerations' results.

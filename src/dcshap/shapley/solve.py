@@ -157,12 +157,12 @@ def _owen(
     plans = [_owen_plan(at, players, blocks, view) for at, players in enumerate(games.active_players())]
     _check_enumerable(max(plan.n_largest for plan in plans), max(plan.n_evals for plan in plans), options)
     ends = games.ends([plan.blocks for plan in plans])
-    enumerations = [each for plan in plans for each in plan.enumerations()]
+    enumerations = [each for plan in plans for each in plan.enumerations]
     solved = iter(_enumerate(games, enumerations, options, done))
     n_shown = games.n_players if view is None else len(blocks.members[view]) + len(blocks) - 1
     result = _blank(games.n_samples, n_shown, ends)
     for at, plan in enumerate(plans):
-        mine = [next(solved) for _ in plan.enumerations()]
+        mine = [next(solved) for _ in plan.enumerations]
         values = plan.values([each.values for each in mine], n_players=games.n_players)
         result.magnitude[at] = np.max([each.magnitude for each in mine], axis=0)
         result.values[at] = values if view is None else _viewed(values, blocks, view)
