@@ -1,9 +1,20 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
+from dcshap import shapley_values
 from dcshap.datasets import files
+
+
+def pytest_sessionstart(session):
+    """Compile the kernel of neighbours once, before several processes would all do it at the same time."""
+    if not hasattr(session.config, "workerinput"):
+        rows = np.eye(4)
+        model = KNeighborsClassifier(1).fit(rows, range(4))
+        shapley_values(model.predict_proba, rows[:1] + 0.25, rows[1])
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,8 +6,11 @@ import pytest
 
 from dcshap.federation.demo import run_demo
 
-# The engine's own code uses what its libraries have deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+pytestmark = [
+    pytest.mark.slow,  # what it shows one by one is shown by the other tests of real processes
+    # The engine's own code uses what its libraries have deprecated.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
+]
 
 
 def test_the_demonstration_runs_and_its_parties_agree(tmp_path):

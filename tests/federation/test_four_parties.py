@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap.collaboration import HorizontalParty, VerticalParty
@@ -46,7 +45,7 @@ def collaborated(tmp_path_factory):
         with ThreadPoolExecutor() as threads:
             runs = [
                 threads.submit(train, ROWS, "horizontal", LogisticRegression(max_iter=1000)),
-                threads.submit(train, RECORDS, "vertical", KNeighborsClassifier(5)),
+                threads.submit(train, RECORDS, "vertical", LogisticRegression(max_iter=1000)),
             ]
             for run in runs:
                 run.result()
@@ -77,7 +76,8 @@ def test_records_are_explained_as_in_one_process(collaborated):
     tables = vertical_tables(PARTIES)
     labels = tables["bank"].pop("repaid")
     options: dict[str, Any] = {"n_components": 1, "schema": schema_of(people()), "random_state": SEED}
-    records = VerticalCollaboration(KNeighborsClassifier(5), **options).fit(tables, labels, label_party="bank")
+    model = LogisticRegression(max_iter=1000)
+    records = VerticalCollaboration(model, **options).fit(tables, labels, label_party="bank")
     held = {name: table.loc[SOME] for name, table in tables.items()}
     for (view, index), found in views.items():
         wanted = records.explain(held, view=view, index=index)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 from dcshap.cli.federation import federation as commands
@@ -90,7 +90,7 @@ def test_a_party_with_its_own_certificate_is_let_in(fed):
 def serving(fed):
     with fed.requester(timeout=60) as lead:
         lead.wait_for(PARTIES, timeout=ANSWER)
-        lead.train(RECORDS, KNeighborsClassifier(5), kind="vertical", parties=PARTIES, timeout=ANSWER)
+        lead.train(RECORDS, LogisticRegression(), kind="vertical", parties=PARTIES, timeout=ANSWER)
     return fed
 
 
