@@ -21,7 +21,7 @@ from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
 from dcshap.collaboration import HorizontalParty
-from dcshap.exceptions import InputError, PrivacyError
+from dcshap.exceptions import FederationError, InputError, PrivacyError
 from dcshap.explanation.horizontal import explain_rows
 from dcshap.federation.ledger import Ledger
 from dcshap.federation.setup import init_party
@@ -151,6 +151,12 @@ def test_two_requests_at_once_get_each_their_own_answer(running, officer):
 def test_a_view_without_right_is_refused_and_the_next_request_is_answered(officer):
     with pytest.raises(PrivacyError, match=r"the right to the views \['bank', 'full'\]"):
         officer.explain(RECORDS, SOME, view="shop")
+    assert len(officer.explain(RECORDS, SOME[:1], view="bank")) == 1
+
+
+def test_whoever_may_only_ask_cannot_end_a_run(officer):
+    with pytest.raises(FederationError, match="by whoever has started it"):
+        officer.stop(RECORDS)
     assert len(officer.explain(RECORDS, SOME[:1], view="bank")) == 1
 
 

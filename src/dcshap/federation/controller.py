@@ -53,7 +53,8 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
         self._engine = fl_ctx.get_engine()
         kit = Path(fl_ctx.get_workspace().get_root_dir())
         self._conductor = Conductor(self._settings, kit / "dcshap", self._ask, trusted=trusted_by_analyst(kit))
-        for command, handler in (("status", self._status), ("ask", self._answer), ("stop", self._end)):
+        # Whoever may ask may call these. Ending a run is the engine's own command, for whoever has submitted it.
+        for command, handler in (("status", self._status), ("ask", self._answer)):
             self._engine.register_app_command(command, handler)
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
@@ -108,14 +109,6 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
             return self._begun().answer(envelopes, how=how) | {"analyst_seconds": time.perf_counter() - began}
         except DcshapError as error:
             return error_header(error, site="analyst")
-
-    def _end(self, topic: str, data: Any, fl_ctx: FLContext) -> dict[str, Any]:  # noqa: ARG002
-        progress = self._begun().progress
-        if self._serving.is_set():
-            progress.state = "stopping"
-        for waited_for in (self._stop, self._read):
-            waited_for.set()
-        return {"state": progress.state}
 
     def _begun(self) -> Conductor:
         if self._conductor is None:

@@ -192,17 +192,13 @@ class Requester:
             time.sleep(_POLL)
 
     def _status_of(self, job: str) -> dict[str, Any] | None:
-        """What a run says of itself; None while it starts, or once it has ended."""
-        return self._told(job, "status")
-
-    def _told(self, job: str, command: str) -> dict[str, Any] | None:
-        """What a run answers at once; None where there is nobody to answer.
+        """What a run says of itself; None while it starts, or once it has ended.
 
         A command that reaches a process which is just starting or ending is lost, and waiting longer does not help.
         """
         self.session.set_timeout(min(self.timeout, _AT_ONCE))
         try:
-            found: dict[str, Any] = self.session.do_app_command(job, command, {})
+            found: dict[str, Any] = self.session.do_app_command(job, "status", {})
         except _UNREACHABLE:
             return None
         finally:
@@ -240,11 +236,11 @@ class Requester:
             self._wait_for_end(job)
 
     def _end(self, collaboration: str) -> list[str]:
-        """Have a collaboration's runs end by themselves, or break them off where they are training; which they are."""
+        """Break a collaboration's runs off, but for those that end by themselves; which they are."""
         jobs = self._running(collaboration)
         for job in jobs:
-            told = self._told(job, "stop")
-            if told is None or told["state"] == "training":
+            told = self._status_of(job)
+            if told is None or told["state"] not in ("done", "failed"):
                 self._abort(job)
         self._forget(collaboration)
         return jobs
@@ -252,9 +248,10 @@ class Requester:
     def _abort(self, job: str) -> None:
         try:
             self.session.abort_job(job)
+        except _REFUSED as error:
+            raise FederationError("A run can be ended by whoever has started it.") from error
         except _UNREACHABLE:
             return  # it is not running any more
-        self._wait_for_end(job)
 
     def _wait_for_end(self, job: str) -> None:
         until = time.monotonic() + self.timeout
