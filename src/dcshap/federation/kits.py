@@ -24,18 +24,6 @@ _FILES: dict[Role, str] = {"server": "fed_server.json", "party": "fed_client.jso
 _LOG_RECEIVER = "nvflare.app_common.logging.job_log_receiver.JobLogReceiver"
 
 # What each role may do at a site. Whatever is not named is refused.
-_LEAD_AT_SERVER = {
-    "submit_job": "any",
-    "clone_job": "none",
-    "manage_job": "n:submitter",
-    "download_job": "none",
-    "view": "any",
-    "operate": "o:site",
-    "shell_commands": "none",
-    "byoc": "none",
-    "app_command": "any",
-}
-_MEMBER_AT_SERVER = {"view": "any", "app_command": "any"}
 _LEAD_AT_PARTY = {
     "submit_job": "any",
     "clone_job": "none",
@@ -46,6 +34,8 @@ _LEAD_AT_PARTY = {
     "shell_commands": "none",
     "byoc": "none",
 }
+_LEAD_AT_SERVER = {**_LEAD_AT_PARTY, "app_command": "any"}
+_MEMBER_AT_SERVER = {"view": "any", "app_command": "any"}
 _ONLOOKER = {"view": "any"}
 
 

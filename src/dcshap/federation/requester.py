@@ -11,21 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-from nvflare.fuel.flare_api.api_spec import (
-    AuthenticationError,
-    AuthorizationError,
-    CommandError,
-    InternalError,
-    InvalidJobDefinition,
-    InvalidTarget,
-    JobNotDone,
-    JobNotFound,
-    JobNotRunning,
-    NoClientsAvailable,
-    NoConnection,
-    NoReply,
-    SessionClosed,
-)
+from nvflare.fuel.flare_api import api_spec as engine
 from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
 from nvflare.tool.cli_output import set_output_format
 
@@ -46,19 +32,19 @@ from dcshap.shapley import Explanation
 
 __all__ = ["Requester"]
 
-_REFUSED = (AuthenticationError, AuthorizationError)
+_REFUSED = (engine.AuthenticationError, engine.AuthorizationError)
 _UNREACHABLE = (
-    CommandError,
-    InternalError,
-    InvalidJobDefinition,
-    InvalidTarget,
-    JobNotDone,
-    JobNotFound,
-    JobNotRunning,
-    NoClientsAvailable,
-    NoConnection,
-    NoReply,
-    SessionClosed,
+    engine.CommandError,
+    engine.InternalError,
+    engine.InvalidJobDefinition,
+    engine.InvalidTarget,
+    engine.JobNotDone,
+    engine.JobNotFound,
+    engine.JobNotRunning,
+    engine.NoClientsAvailable,
+    engine.NoConnection,
+    engine.NoReply,
+    engine.SessionClosed,
     RuntimeError,  # what the engine raises for everything else
 )
 _ALIVE = ("RUNNING", "DISPATCHED", "SUBMITTED")

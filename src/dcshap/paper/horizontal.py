@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import product
+from functools import partial
 
 import pandas as pd
 
 from dcshap import report
 from dcshap.paper.cells import Cell, Results
-from dcshap.paper.comparison import compare_users
+from dcshap.paper.comparison import by_seed
 from dcshap.paper.outcome import Experiment, Options, Outcome, Row, factor_of, mean_and_sd, table_of
 
 __all__ = ["HORIZONTAL"]
 
-N_SEEDS = 10
 DATASETS = ("adult",)
 SETTINGS = ("paper", "default")
 SPLITS = ("skewed",)
@@ -23,6 +22,8 @@ TEXT = """\
 The root mean square difference between two users' attributions of 50 held-out rows, per feature. Bars are means over
 seeds, whiskers one standard deviation.
 """
+
+_groups = partial(by_seed, settings=SETTINGS, splits=SPLITS, datasets=DATASETS)
 
 
 def cells(options: Options) -> list[Cell]:
@@ -69,18 +70,6 @@ def _series(rows: list[Row], what: str) -> dict[str, pd.Series[float]]:
         title: pd.Series([row[f"{method}_{what}"] or 0.0 for row in rows], index=index)
         for method, title in METHODS.items()
     }
-
-
-def _groups(options: Options) -> list[tuple[dict[str, str], list[Cell]]]:
-    seeds = range(options.n_seeds or N_SEEDS)
-    wanted = product(options.settings or SETTINGS, options.splits or SPLITS, options.datasets or DATASETS)
-    return [
-        (
-            {"setting": setting, "split": split, "dataset": dataset},
-            [Cell.of(compare_users, dataset=dataset, setting=setting, split=split, seed=seed) for seed in seeds],
-        )
-        for setting, split, dataset in wanted
-    ]
 
 
 HORIZONTAL = Experiment("horizontal", "Section 4.3: differences per feature", cells, outcome)

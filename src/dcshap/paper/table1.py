@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import product
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dcshap.paper.cells import Cell, Results
-from dcshap.paper.comparison import compare_users
+from dcshap.paper.comparison import by_seed
 from dcshap.paper.outcome import Experiment, Options, Outcome, Row, factor_of, mean_and_sd
 from dcshap.paper.settings import DATASETS, PUBLISHED, SETTINGS
 
 __all__ = ["TABLE1", "summary"]
 
-N_SEEDS = 10
 SPLITS = ("skewed", "iid")
 
 TEXT = """\
@@ -26,6 +25,8 @@ DC-SHAP the anchor's. Accuracy is the mean of both users' on all held-out rows: 
 of the rows and at least 50. Skewed: user 1 holds 90 % of the positives and 10 % of the negatives; of three classes
 90, 50 and 10 %, so that the users' shares mirror each other.
 """
+
+_groups = partial(by_seed, settings=SETTINGS, splits=SPLITS, datasets=DATASETS)
 
 
 def cells(options: Options) -> list[Cell]:
@@ -85,19 +86,6 @@ def _shown(row: Row) -> dict[str, str]:
 def _with_spread(row: Row, name: str) -> str:
     spread = "" if row[f"{name}_sd"] is None else f"±{row[f'{name}_sd']:.3f}"
     return f"{row[name]:.3f}{spread} ({row[f'paper_{name}']:.2f}±{row[f'paper_{name}_sd']:.2f})"
-
-
-def _groups(options: Options) -> list[tuple[dict[str, str], list[Cell]]]:
-    """The seeds of each setting, split and data set."""
-    seeds = range(options.n_seeds or N_SEEDS)
-    wanted = product(options.settings or SETTINGS, options.splits or SPLITS, options.datasets or DATASETS)
-    return [
-        (
-            {"dataset": dataset, "setting": setting, "split": split},
-            [Cell.of(compare_users, dataset=dataset, setting=setting, split=split, seed=seed) for seed in seeds],
-        )
-        for setting, split, dataset in wanted
-    ]
 
 
 TABLE1 = Experiment("table1", "Table 1: agreement on five data sets", cells, outcome)
