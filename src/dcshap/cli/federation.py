@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 from rich.live import Live
 from rich.table import Table
 
@@ -17,7 +15,7 @@ from dcshap.cli.certificates import certificates
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, working
 from dcshap.cli.explain import Index, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
-from dcshap.cli.tables import read_table
+from dcshap.cli.sites import CollaborationArgument, Kind, analyst, ledger, party, say, show_or_print
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
     from dcshap.federation.conductor import RunSettings
     from dcshap.federation.requester import Requester
-    from dcshap.federation.site import Right
 
 __all__ = ["federation"]
 
@@ -35,27 +32,15 @@ federation = typer.Typer(
     rich_markup_mode="markdown",
     help="Train and explain between separate organisations.",
 )
-party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
-analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
 federation.add_typer(party, name="party")
 federation.add_typer(analyst, name="analyst")
 federation.add_typer(certificates, name="certificates")
+federation.command()(ledger)
 
-
-class Kind(StrEnum):
-    """How the data are split."""
-
-    horizontal = "horizontal"
-    vertical = "vertical"
-
-
-KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
 KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]
-CollaborationArgument = Annotated[str, typer.Argument(metavar="COLLABORATION")]
 RunningArgument = Annotated[
     str | None, typer.Argument(metavar="COLLABORATION", help="Which one; not needed while one is running alone.")
 ]
-KindOption = Annotated[Kind, typer.Option(help="The same columns of different rows, or the other way round.")]
 PartiesOption = Annotated[list[str], typer.Option("--party", help="A party that takes part; repeat it.")]
 RecordsOption = Annotated[list[str], typer.Option(help="A record's identifier; repeat it.")]
 TimeoutOption = Annotated[float, typer.Option(help="Seconds that a site may take to answer.")]
@@ -87,119 +72,7 @@ def init(
         output.print(str(path), highlight=False)
 
 
-# --- a party -------------------------------------------------------------------------------------------------------
-
-
-@party.command("init")
-def party_init(
-    folder: KitArgument,
-    collaboration: CollaborationArgument,
-    kind: KindOption,
-    schema: Annotated[Path, typer.Option(help="The agreed schema; vertical: of all parties' columns.")],
-    partner: Annotated[list[str], typer.Option(help="Another party of the collaboration; repeat it.")],
-    csv: Annotated[Path | None, typer.Option(help="The table, as a csv file.")] = None,
-    parquet: Annotated[Path | None, typer.Option(help="The table, as a parquet file.")] = None,
-    sql: Annotated[str | None, typer.Option(help="The table, as a query.")] = None,
-    url: Annotated[str | None, typer.Option(help="The database, as SQLAlchemy URL, or env:NAME.")] = None,
-    identifier: Annotated[str | None, typer.Option("--id", help="The column of the record identifiers.")] = None,
-    target: Annotated[str | None, typer.Option(help="The column of the labels, where this party holds them.")] = None,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An agreed setting, e.g. span=shared.")
-    ] = None,
-    instance_models: Annotated[
-        bool, typer.Option("--instance-models", help="Agree to models that contain training rows (k-NN).")
-    ] = False,
-    trust: Annotated[list[str] | None, typer.Option(help="A type that a received model may contain.")] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(metavar="WHO=VIEWS:BUDGET", help="Who may ask, e.g. officer@bank.org=bank,full:100."),
-    ] = None,
-    debug: DebugOption = False,  # noqa: ARG001
-) -> None:
-    """Configure a party: check its table against the agreed schema, and make its kit safe.
-
-    Example: `dcshap federation party init KIT credit --kind horizontal --partner shop --schema schema.yaml --csv
-    rows.csv --target default`
-    """
-    from dcshap.federation.kits import Kit  # noqa: PLC0415
-    from dcshap.federation.setup import init_party  # noqa: PLC0415
-    from dcshap.federation.site import CollaborationConfig  # noqa: PLC0415
-
-    given = {"csv": csv, "parquet": parquet, "sql": sql, "url": url}
-    settings = CollaborationConfig(
-        kind.value,
-        {name: str(value) for name, value in given.items() if value is not None},
-        str(schema),
-        tuple(partner),
-        id=identifier,
-        target=target,
-        agreement=_settings(setting or []),
-        instance_models=instance_models,
-        trusted=tuple(trust or ()),
-    )
-    rights = dict(_right(entry) for entry in allow or [])
-    found = init_party(Kit.load(folder, "party"), collaboration, settings, rights=rights)
-    output.print(
-        f"{found.rows} rows of {len(found.columns)} columns fit the schema; they will be represented in "
-        f"{found.dimensions} dimensions. Written to {found.config}",
-        highlight=False,
-    )
-
-
-@party.command("start")
-def party_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
-    """Take part, until interrupted.
-
-    Example: `dcshap federation party start KIT`
-    """
-    from dcshap.federation.kits import Kit  # noqa: PLC0415
-    from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
-    from dcshap.federation.site import SiteConfig  # noqa: PLC0415
-
-    kit, configured = Kit.load(folder, "party"), SiteConfig.load(folder).party
-    if kit.name != configured:
-        raise InputError(f"The kit is configured for {configured!r}. Its certificate is that of {kit.name!r}.")
-    raise typer.Exit(run_in_foreground(kit, _say))
-
-
-@party.command("explain")
-def party_explain(
-    folder: KitArgument,
-    collaboration: CollaborationArgument,
-    rows: Annotated[Path, typer.Argument(help="A csv or parquet file.")],
-    as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
-) -> None:
-    """Explain rows of a horizontal collaboration, with no network at all.
-
-    Example: `dcshap federation party explain KIT credit rows.csv`
-    """
-    from dcshap.collaboration import HorizontalParty  # noqa: PLC0415
-    from dcshap.explanation.horizontal import explain_rows  # noqa: PLC0415
-    from dcshap.federation.site import SiteConfig  # noqa: PLC0415
-
-    site = SiteConfig.load(folder)
-    settings = site.collaboration(collaboration)
-    trained = HorizontalParty.load(site.state_folder(collaboration) / "party", trusted=settings.trusted)
-    explained = explain_rows(trained, read_table(rows)[list(trained.agreement.schema.names)])
-    _show_explanation(explained, as_json=as_json)
-
-
-# --- the analyst -----------------------------------------------------------------------------------------------------
-
-
-@analyst.command("start")
-def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
-    """Run the analyst's server, until interrupted.
-
-    Example: `dcshap federation analyst start KIT`
-    """
-    from dcshap.federation.kits import Kit, secure_server  # noqa: PLC0415
-    from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
-
-    server = Kit.load(folder, "server")
-    secure_server(server)
-    raise typer.Exit(run_in_foreground(server, _say))
+# --- whoever leads ---------------------------------------------------------------------------------------------------
 
 
 @federation.command()
@@ -308,7 +181,7 @@ def explain(
     with _requester(kit_folder, timeout) as asking:
         which = _running(asking, collaboration)
         explained = asking.explain(which, record, view=view, index=index.value, merged=merged, reference=reference)
-    _show_explanation(explained, as_json=as_json)
+    show_or_print(explained, as_json=as_json)
 
 
 @federation.command()
@@ -337,34 +210,6 @@ def predict(
 
 
 @federation.command()
-def ledger(
-    folder: KitArgument,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
-) -> None:
-    """Show and verify a site's ledger: every message that left it.
-
-    Example: `dcshap federation ledger KIT`
-    """
-    from dcshap.federation.ledger import Ledger  # noqa: PLC0415
-
-    book = Ledger(folder / "dcshap" / "ledger.jsonl")
-    count, lines = book.verify(), list(book)
-    if as_json:
-        print_json({"verified": count, "entries": [vars(line) for line in lines]})
-        return
-    table = Table(title=f"{count} messages left {folder.name}; the chain is whole")
-    for column in ("when", "to", "what", "shapes", "bytes", "for", "records"):
-        table.add_column(column)
-    for line in lines:
-        shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in line.shapes.items())
-        asked = line.requester or line.request[:8]
-        row = (line.when[:19], line.recipient, line.kind, shapes, str(line.n_bytes), asked, str(line.n_records or ""))
-        table.add_row(*row)
-    output.print(table)
-
-
-@federation.command()
 def demo(as_json: JsonOption = False, debug: DebugOption = False) -> None:  # noqa: ARG001
     """An analyst and three parties on this machine, as separate processes with real certificates. About a minute.
 
@@ -372,7 +217,7 @@ def demo(as_json: JsonOption = False, debug: DebugOption = False) -> None:  # no
     """
     from dcshap.federation.demo import run_demo  # noqa: PLC0415
 
-    found = run_demo(_say)
+    found = run_demo(say)
     if as_json:
         print_json(
             {
@@ -431,37 +276,6 @@ def _running(asking: Requester, collaboration: str | None) -> str:
         say = f"Say which COLLABORATION is meant of those that run now: {found}."
         raise InputError(say if found else "No collaboration is running now. Train one, or `serve` it.")
     return found[0]
-
-
-def _say(text: str) -> None:
-    error_console.print(text, highlight=False, soft_wrap=True)
-
-
-def _settings(entries: list[str]) -> dict[str, Any]:
-    found = {}
-    for entry in entries:
-        name, separator, value = entry.partition("=")
-        if not separator:
-            raise typer.BadParameter(f"must be NAME=VALUE. Got {entry!r}.", param_hint="--set")
-        found[name] = yaml.safe_load(value)
-    return found
-
-
-def _right(entry: str) -> tuple[str, Right]:
-    from dcshap.federation.site import Right  # noqa: PLC0415
-
-    who, _, rest = entry.partition("=")
-    views, _, budget = rest.rpartition(":")
-    if not (who and views and budget.isdigit()):
-        raise typer.BadParameter(f"must be WHO=VIEWS:BUDGET. Got {entry!r}.", param_hint="--allow")
-    return who, Right(tuple(views.split(",")), int(budget))
-
-
-def _show_explanation(explained: Any, *, as_json: bool) -> None:
-    if as_json:
-        print_json(as_plain(explained))
-    else:
-        show_explanation(explained)
 
 
 def _phases(told: dict[str, Any]) -> Table:

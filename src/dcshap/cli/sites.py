@@ -1,0 +1,208 @@
+"""`dcshap federation party …`, `analyst start` and `ledger`: what is done at a site, with its own kit."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import yaml
+from rich.table import Table
+
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
+from dcshap.cli.explain import as_plain, show_explanation
+from dcshap.cli.tables import read_table
+from dcshap.exceptions import InputError
+
+if TYPE_CHECKING:
+    from dcshap.federation.site import Right
+
+__all__ = ["CollaborationArgument", "Kind", "analyst", "ledger", "party", "say", "show_or_print"]
+
+party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
+analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
+
+
+class Kind(StrEnum):
+    """How the data are split."""
+
+    horizontal = "horizontal"
+    vertical = "vertical"
+
+
+KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
+CollaborationArgument = Annotated[str, typer.Argument(metavar="COLLABORATION")]
+KindOption = Annotated[Kind, typer.Option(help="The same columns of different rows, or the other way round.")]
+
+
+@party.command("init")
+def party_init(
+    folder: KitArgument,
+    collaboration: CollaborationArgument,
+    kind: KindOption,
+    schema: Annotated[Path, typer.Option(help="The agreed schema; vertical: of all parties' columns.")],
+    partner: Annotated[list[str], typer.Option(help="Another party of the collaboration; repeat it.")],
+    csv: Annotated[Path | None, typer.Option(help="The table, as a csv file.")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="The table, as a parquet file.")] = None,
+    sql: Annotated[str | None, typer.Option(help="The table, as a query.")] = None,
+    url: Annotated[str | None, typer.Option(help="The database, as SQLAlchemy URL, or env:NAME.")] = None,
+    identifier: Annotated[str | None, typer.Option("--id", help="The column of the record identifiers.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column of the labels, where this party holds them.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An agreed setting, e.g. span=shared.")
+    ] = None,
+    instance_models: Annotated[
+        bool, typer.Option("--instance-models", help="Agree to models that contain training rows (k-NN).")
+    ] = False,
+    trust: Annotated[list[str] | None, typer.Option(help="A type that a received model may contain.")] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHO=VIEWS:BUDGET", help="Who may ask, e.g. officer@bank.org=bank,full:100."),
+    ] = None,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Configure a party: check its table against the agreed schema, and make its kit safe.
+
+    Example: `dcshap federation party init KIT credit --kind horizontal --partner shop --schema schema.yaml --csv
+    rows.csv --target default`
+    """
+    from dcshap.federation.kits import Kit  # noqa: PLC0415 - an optional extra, as below
+    from dcshap.federation.setup import init_party  # noqa: PLC0415
+    from dcshap.federation.site import CollaborationConfig  # noqa: PLC0415
+
+    given = {"csv": csv, "parquet": parquet, "sql": sql, "url": url}
+    settings = CollaborationConfig(
+        kind.value,
+        {name: str(value) for name, value in given.items() if value is not None},
+        str(schema),
+        tuple(partner),
+        id=identifier,
+        target=target,
+        agreement=_settings(setting or []),
+        instance_models=instance_models,
+        trusted=tuple(trust or ()),
+    )
+    rights = dict(_right(entry) for entry in allow or [])
+    found = init_party(Kit.load(folder, "party"), collaboration, settings, rights=rights)
+    output.print(
+        f"{found.rows} rows of {len(found.columns)} columns fit the schema; they will be represented in "
+        f"{found.dimensions} dimensions. Written to {found.config}",
+        highlight=False,
+    )
+
+
+@party.command("start")
+def party_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
+    """Take part, until interrupted.
+
+    Example: `dcshap federation party start KIT`
+    """
+    from dcshap.federation.kits import Kit  # noqa: PLC0415
+    from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.site import SiteConfig  # noqa: PLC0415
+
+    kit, configured = Kit.load(folder, "party"), SiteConfig.load(folder).party
+    if kit.name != configured:
+        raise InputError(f"The kit is configured for {configured!r}. Its certificate is that of {kit.name!r}.")
+    raise typer.Exit(run_in_foreground(kit, say))
+
+
+@party.command("explain")
+def party_explain(
+    folder: KitArgument,
+    collaboration: CollaborationArgument,
+    rows: Annotated[Path, typer.Argument(help="A csv or parquet file.")],
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Explain rows of a horizontal collaboration, with no network at all.
+
+    Example: `dcshap federation party explain KIT credit rows.csv`
+    """
+    from dcshap.collaboration import HorizontalParty  # noqa: PLC0415
+    from dcshap.explanation.horizontal import explain_rows  # noqa: PLC0415
+    from dcshap.federation.site import SiteConfig  # noqa: PLC0415
+
+    site = SiteConfig.load(folder)
+    settings = site.collaboration(collaboration)
+    trained = HorizontalParty.load(site.state_folder(collaboration) / "party", trusted=settings.trusted)
+    explained = explain_rows(trained, read_table(rows)[list(trained.agreement.schema.names)])
+    show_or_print(explained, as_json=as_json)
+
+
+@analyst.command("start")
+def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
+    """Run the analyst's server, until interrupted.
+
+    Example: `dcshap federation analyst start KIT`
+    """
+    from dcshap.federation.kits import Kit, secure_server  # noqa: PLC0415
+    from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
+
+    server = Kit.load(folder, "server")
+    secure_server(server)
+    raise typer.Exit(run_in_foreground(server, say))
+
+
+def ledger(
+    folder: KitArgument,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Show and verify a site's ledger: every message that left it.
+
+    Example: `dcshap federation ledger KIT`
+    """
+    from dcshap.federation.ledger import Ledger  # noqa: PLC0415
+
+    book = Ledger(folder / "dcshap" / "ledger.jsonl")
+    count, lines = book.verify(), list(book)
+    if as_json:
+        print_json({"verified": count, "entries": [vars(line) for line in lines]})
+        return
+    table = Table(title=f"{count} messages left {folder.name}; the chain is whole")
+    for column in ("when", "to", "what", "shapes", "bytes", "for", "records"):
+        table.add_column(column)
+    for line in lines:
+        shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in line.shapes.items())
+        asked = line.requester or line.request[:8]
+        row = (line.when[:19], line.recipient, line.kind, shapes, str(line.n_bytes), asked, str(line.n_records or ""))
+        table.add_row(*row)
+    output.print(table)
+
+
+# --- how options read, and how it looks ------------------------------------------------------------------------------
+
+
+def say(text: str) -> None:
+    """Tell the user what happens; on stderr, because it is no result."""
+    error_console.print(text, highlight=False, soft_wrap=True)
+
+
+def _settings(entries: list[str]) -> dict[str, Any]:
+    found = {}
+    for entry in entries:
+        name, separator, value = entry.partition("=")
+        if not separator:
+            raise typer.BadParameter(f"must be NAME=VALUE. Got {entry!r}.", param_hint="--set")
+        found[name] = yaml.safe_load(value)
+    return found
+
+
+def _right(entry: str) -> tuple[str, Right]:
+    from dcshap.federation.site import Right  # noqa: PLC0415
+
+    who, _, rest = entry.partition("=")
+    views, _, budget = rest.rpartition(":")
+    if not (who and views and budget.isdigit()):
+        raise typer.BadParameter(f"must be WHO=VIEWS:BUDGET. Got {entry!r}.", param_hint="--allow")
+    return who, Right(tuple(views.split(",")), int(budget))
+
+
+def show_or_print(explained: Any, *, as_json: bool) -> None:
+    """Show an explanation, or print it for machines."""
+    if as_json:
+        print_json(as_plain(explained))
+    else:
+        show_explanation(explained)
