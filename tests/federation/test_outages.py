@@ -81,6 +81,7 @@ def test_a_party_with_its_own_certificate_is_let_in(fed):
     # After the impostors, whose kits are copies of this one: nothing but the certificate kept them out.
     with fed.sites["post"], fed.requester(timeout=60) as lead:
         lead.wait_for(["post"], timeout=ANSWER)
+        assert "post" in lead.connected()
 
 
 # --- a trained collaboration ----------------------------------------------------------------------------------------
