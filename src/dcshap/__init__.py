@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dcshap import datasets
-    from dcshap.explanation import Disagreement, HorizontalCollaboration, VerticalCollaboration, disagreement
+    from dcshap.collaborations import HorizontalCollaboration, VerticalCollaboration
+    from dcshap.explanation import Disagreement, disagreement
     from dcshap.schema import Schema
     from dcshap.shapley import Explanation, shapley_values
 
@@ -26,9 +27,9 @@ __all__ = [
 _MODULES = {
     "Disagreement": "dcshap.explanation",
     "Explanation": "dcshap.shapley",
-    "HorizontalCollaboration": "dcshap.explanation",
+    "HorizontalCollaboration": "dcshap.collaborations",
     "Schema": "dcshap.schema",
-    "VerticalCollaboration": "dcshap.explanation",
+    "VerticalCollaboration": "dcshap.collaborations",
     "disagreement": "dcshap.explanation",
     "shapley_values": "dcshap.shapley",
 }

@@ -12,7 +12,7 @@ from dcshap.collaboration.training import ANALYST
 from dcshap.exceptions import InputError, NotFittedError, PrivacyError, ProtocolError
 from dcshap.explanation import vertical
 from dcshap.explanation.collaborations import REQUESTER
-from dcshap.explanation.messages import Answer, RecordOffsets, RecordVectors
+from dcshap.explanation.disclosures import Answer, RecordOffsets, RecordVectors
 from tests.explanation.conftest import columns_of, split
 
 MODELS = ("knn", "logistic")

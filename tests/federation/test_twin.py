@@ -24,7 +24,7 @@ from dcshap.exceptions import (
     StorageError,
 )
 from dcshap.explanation.horizontal import explain_rows
-from dcshap.explanation.messages import Answer, RecordPart
+from dcshap.explanation.disclosures import Answer, RecordPart
 from dcshap.explanation.vertical import unite_views, with_parts
 from dcshap.federation.ledger import Ledger
 from dcshap.federation.party import message_of

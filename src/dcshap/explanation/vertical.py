@@ -28,7 +28,7 @@ from dcshap.collaboration.records import Pseudonyms, identifiers, pseudonyms
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
 from dcshap.explanation.engine import EngineOptions, column_offsets, explain_indicators, outputs_of
-from dcshap.explanation.messages import CoalitionTable, RecordOffsets, RecordPart, RecordVectors
+from dcshap.explanation.disclosures import CoalitionTable, RecordOffsets, RecordPart, RecordVectors
 from dcshap.explanation.reference import reference_of
 from dcshap.shapley import Explanation, additive_shapley_values
 

@@ -17,7 +17,7 @@ from nvflare.tool.cli_output import set_output_format
 
 from dcshap.collaboration.storage import write_model
 from dcshap.exceptions import FederationError, InputError
-from dcshap.explanation.messages import Answer, RecordPart
+from dcshap.explanation.disclosures import Answer, RecordPart
 from dcshap.explanation.vertical import unite_views, with_parts
 from dcshap.federation.conductor import RunSettings
 from dcshap.federation.identity import Certificate, Identity

@@ -6,74 +6,22 @@ in it can be set from outside: a job only says which collaboration is meant.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
 import yaml
 
-from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.party import require_name
-from dcshap.collaboration.randomness import fresh_seed
 from dcshap.exceptions import InputError, PrivacyError, StorageError
-from dcshap.schema import Schema
+from dcshap.federation.site.secrets import write_private
 
-__all__ = ["CONFIG", "CollaborationConfig", "Right", "Secrets", "SiteConfig", "read_source"]
+__all__ = ["CONFIG", "CollaborationConfig", "Right", "SiteConfig", "require_collaboration", "trusted_by_analyst"]
 
 CONFIG = "dcshap.yaml"
-FULL = "full"  # the view of all parties' features
 Kind = Literal["horizontal", "vertical"]
-
-
-# --- the table ----------------------------------------------------------------------------------------------------
-
-
-def read_source(source: Mapping[str, str], *, base: Path) -> pd.DataFrame:
-    """Read a party's table.
-
-    Parameters
-    ----------
-    source : mapping
-        `{"csv": path}`, `{"parquet": path}`, or `{"sql": query, "url": SQLAlchemy URL}`; a URL `env:NAME` is taken
-        from the environment, so that no password stands in the file.
-    base : path
-        What relative paths are relative to.
-    """
-    kinds = [kind for kind in ("csv", "parquet", "sql") if kind in source]
-    if len(kinds) != 1:
-        raise InputError(f"A table must come from one of csv, parquet or sql. Got {sorted(source)}.")
-    if kinds[0] == "sql":
-        return _from_database(source["sql"], str(source.get("url", "")))
-    path = base / source[kinds[0]]
-    try:
-        return pd.read_csv(path) if kinds[0] == "csv" else pd.read_parquet(path)
-    except (ValueError, OSError) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
-        raise InputError(f"{path} cannot be read as a {kinds[0]} table.") from error
-
-
-def _from_database(query: str, url: str) -> pd.DataFrame:
-    import sqlalchemy  # noqa: PLC0415 - only where a database is used
-
-    if url.startswith("env:"):
-        name = url.removeprefix("env:")
-        if name not in os.environ:
-            raise InputError(f"The environment variable {name!r} must hold the database's URL. It is not set.")
-        url = os.environ[name]
-    try:
-        engine = sqlalchemy.create_engine(url)
-        with engine.connect() as connection:
-            table: pd.DataFrame = pd.read_sql_query(sqlalchemy.text(query), connection)
-        engine.dispose()
-    except (sqlalchemy.exc.SQLAlchemyError, pd.errors.DatabaseError, ImportError) as error:
-        raise InputError(
-            f"The query could not be run ({type(error).__name__}). Check the URL, the database's driver and the query."
-        ) from error
-    return table
 
 
 # --- one collaboration --------------------------------------------------------------------------------------------
@@ -123,38 +71,6 @@ class CollaborationConfig:
             raise InputError("A vertical collaboration needs `id`, the column of the record identifiers.")
         if self.kind == "horizontal" and self.target is None:
             raise InputError("A horizontal collaboration needs `target`, the column of the labels.")
-
-
-@dataclass(frozen=True)
-class Data:
-    """A party's table, cut to what takes part."""
-
-    X: pd.DataFrame
-    y: pd.Series | None
-    agreement: Agreement
-
-
-def load_data(config: CollaborationConfig, *, base: Path) -> Data:
-    """Read the table and check it against the schema.
-
-    Raises
-    ------
-    SchemaError
-        Naming every column that does not fit.
-    """
-    table, schema = read_source(config.table, base=base), Schema.load(base / config.schema)
-    lacking = [name for name in (config.id, config.target) if name is not None and name not in table.columns]
-    if lacking:
-        raise InputError(f"The table must have the columns {lacking}. It has {list(table.columns)}.")
-    if config.id is not None:
-        table = table.set_index(config.id)
-    if config.kind == "vertical":
-        schema = schema.select([name for name in schema.names if name in set(table.columns)])
-    present = [name for name in schema.names if name in set(table.columns)]
-    agreement = Agreement(schema, **config.agreement)
-    X = table[present]
-    schema.codes(X, missing=agreement.missing)  # says what does not fit
-    return Data(X, None if config.target is None else table[config.target], agreement)
 
 
 # --- who may ask --------------------------------------------------------------------------------------------------
@@ -262,65 +178,6 @@ def trusted_by_analyst(kit: str | Path) -> tuple[str, ...]:
         return tuple(str(name) for name in content["trusted"])
     except (OSError, yaml.YAMLError, TypeError, LookupError) as error:
         raise StorageError(f"{path} must hold `trusted`, a list of types. It cannot be read.") from error
-
-
-@dataclass
-class Secrets:
-    """Seeds and keys that a party keeps and uses again; a fresh basis for the same data would help an attacker.
-
-    Attributes
-    ----------
-    private_seed : int
-    anchor_seed, pseudonym_key : optional
-        As shared between the parties. Where they were agreed out of band, others are refused.
-    agreed : bool
-        Whether the shared ones were agreed out of band.
-    """
-
-    private_seed: int
-    anchor_seed: int | None = None
-    pseudonym_key: bytes | None = None
-    agreed: bool = False
-
-    @classmethod
-    def load(cls, folder: Path) -> Secrets:
-        """Read the secrets in a folder; on the first time the private seed is drawn and kept."""
-        path = folder / "secrets.json"
-        if not path.exists():
-            secrets = cls(fresh_seed())
-            secrets.save(folder)
-            return secrets
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            key, anchor = content.get("pseudonym_key"), content.get("anchor_seed")
-            return cls(
-                private_seed=int(content["private_seed"], 16),
-                anchor_seed=None if anchor is None else int(anchor, 16),
-                pseudonym_key=None if key is None else bytes.fromhex(key),
-                agreed=bool(content.get("agreed", False)),
-            )
-        except (OSError, ValueError, TypeError, LookupError) as error:
-            raise StorageError(f"{path} is damaged.") from error
-
-    def save(self, folder: Path) -> None:
-        """Keep the secrets; nobody but the owner can read them."""
-        content = {
-            "private_seed": hex(self.private_seed),
-            "anchor_seed": None if self.anchor_seed is None else hex(self.anchor_seed),
-            "pseudonym_key": None if self.pseudonym_key is None else self.pseudonym_key.hex(),
-            "agreed": self.agreed,
-        }
-        write_private(folder / "secrets.json", json.dumps(content))
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all; nobody but the owner can read it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}-{os.getpid()}")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    aside.replace(path)
 
 
 def require_collaboration(name: Any) -> str:

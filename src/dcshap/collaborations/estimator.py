@@ -1,11 +1,12 @@
-"""What horizontal and vertical collaborations in one process have in common: they only carry messages."""
+"""What horizontal and vertical collaborations in one process have in common: seeds, the record, the folder on disk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
+from uuid import uuid4
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -14,20 +15,19 @@ from sklearn.metrics import accuracy_score, r2_score
 from dcshap._typing import Array
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.labels import as_labels
-from dcshap.collaboration.messages import ANALYST, Message, Sent
+from dcshap.collaboration.messages import ANALYST, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
 from dcshap.collaboration.storage import PLAIN, State, plain, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, NotFittedError
+from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
 
-__all__ = ["ANALYST", "Training", "for_each", "goodness"]
-
-M = TypeVar("M", bound=Message)
+__all__ = ["CollaborationEstimator", "for_each", "goodness"]
 
 
-class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
-    """Carries messages between roles and keeps a record of what travelled.
+class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """Roles of one process, that exchange the same messages as between organisations.
 
     Attributes
     ----------
@@ -43,10 +43,6 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     anchor: Any
     parties_: dict[str, Any]
     analyst_: Analyst
-
-    def _deliver(self, sender: str, recipient: str, message: M) -> M:
-        self.sent_.append(Sent.of(sender, recipient, message))
-        return message
 
     def _start(self) -> None:
         """Begin a run: an empty record, and the root from which every stream of the run is derived by name."""
@@ -78,11 +74,14 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
         seeded = isinstance(self.random_state, int | np.integer)
         return {} if seeded else getattr(self, "parties_", {})
 
-    def _agree_on_anchor(self, parties: Sequence[Party]) -> None:
-        lead, *others = parties
-        proposal = lead.propose_anchor(self._shared_seed())
-        for party in others:
-            party.receive_anchor(self._deliver(lead.name, party.name, proposal))
+    def _train(self, protocol: Protocol, parties: dict[str, Any], analyst: Analyst, *, holder: str | None = None) -> None:
+        """Run a training's protocol; what was trained before is replaced once all parties have committed."""
+        # By name: the order in which parties are listed must not change the result.
+        cast = Cast(tuple(sorted(parties)), holder=holder)
+        parties[cast.parties[0]].anchor_seed = self._shared_seed()
+        analyst.run = uuid4().hex
+        run_in_memory(protocol, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, sent=self.sent_)
+        self.parties_, self.analyst_ = parties, analyst
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "parties_"):
@@ -110,7 +109,7 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
             "public_anchor": not isinstance(self.anchor, str),
             "parties": list(self.parties_),
             "sent": [asdict(line) for line in self.sent_],
-        } | self._more_content()
+        }
         write_folder(folder, State(self.kind, content, models=models))
         for name, party in self.parties_.items():
             party.save(Path(folder) / f"party-{name}")
@@ -139,14 +138,7 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
             given["reduction"] = state.models["reduction"]
         run = cls(state.models["model"], **given)
         run.sent_ = [Sent(**(line | {"shapes": _tuples(line["shapes"])})) for line in content["sent"]]
-        run._restore(content)
         return run
-
-    def _more_content(self) -> dict[str, Any]:
-        return {}
-
-    def _restore(self, content: dict[str, Any]) -> None:
-        """Take back what `_more_content` gave."""
 
 
 def for_each(names: Iterable[str], action: Callable[[str], None]) -> None:

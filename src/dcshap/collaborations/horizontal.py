@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement, Span
@@ -12,17 +11,22 @@ from dcshap.collaboration.alignment import AlignmentKind
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.horizontal_party import HorizontalParty
-from dcshap.collaboration.messages import ANALYST
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.reduction import ReductionKind
-from dcshap.collaboration.training import Training, for_each, goodness
+from dcshap.collaborations.estimator import CollaborationEstimator, for_each, goodness
 from dcshap.exceptions import InputError
+from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
+from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.reference import reference_of
+from dcshap.explanation.rows import explain_rows
+from dcshap.explanation.statement import PartyExplanation
+from dcshap.protocol.steps import training
 from dcshap.schema import Missing, Schema
 
-__all__ = ["HorizontalTraining"]
+__all__ = ["HorizontalCollaboration"]
 
 
-class HorizontalTraining(Training):
+class HorizontalCollaboration(CollaborationEstimator):
     """Train one model on the rows of several parties, none of whom shows its rows.
 
     Parameters
@@ -107,15 +111,7 @@ class HorizontalTraining(Training):
         self._start()
         parties = self._gather(data, schema)
         analyst = Analyst(self.model, alignment=self.alignment)
-        # By name: the order in which parties are listed must not change the result.
-        ordered = [parties[name] for name in sorted(parties)]
-        self._agree_on_anchor(ordered)
-        if self.span == "shared":
-            self._agree_on_span(ordered)
-        received = [self._deliver(party.name, ANALYST, party.represent()) for party in ordered]
-        for name, integration in analyst.integrate(received).items():
-            parties[name].receive(self._deliver(ANALYST, name, integration))
-        self.parties_, self.analyst_ = parties, analyst
+        self._train(training("horizontal", span=self.span), parties, analyst)
         return self
 
     @property
@@ -145,17 +141,6 @@ class HorizontalTraining(Training):
         for_each(data, lambda name: parties[name].take(*data[name]))
         return parties
 
-    def _agree_on_span(self, parties: list[HorizontalParty]) -> None:
-        lead, *others = parties
-        for first, second in combinations(parties, 2):
-            second.receive_key(self._deliver(first.name, second.name, first.pair_key(second.name)))
-        moments = [lead.masked_moments()]
-        moments += [self._deliver(party.name, lead.name, party.masked_moments()) for party in others]
-        basis = lead.shared_basis(moments)
-        lead.receive_basis(basis)
-        for party in others:
-            party.receive_basis(self._deliver(lead.name, party.name, basis))
-
     # --- prediction: a party needs nobody any more ------------------------------------------------------------
 
     def predict(self, X: Any, *, party: str) -> Array:
@@ -171,6 +156,45 @@ class HorizontalTraining(Training):
     def score(self, X: Any, y: Any, *, party: str) -> float:
         """Accuracy of one party's predictions, or R² for a regressor."""
         return goodness(self.model, y, self.predict(X, party=party))
+
+    # --- explanation ------------------------------------------------------------------------------------------
+
+    def explain(
+        self, X: Any, *, party: str, reference: Any = "anchor", **options: Unpack[EngineOptions]
+    ) -> PartyExplanation:
+        """Explain one party's predictions of rows (n, M).
+
+        Parameters
+        ----------
+        X : table of shape (n, M)
+        party : str
+            Whose maps to use; nobody else is asked.
+        reference : {"anchor", "own", "mean", "medoid"} or row, default "anchor"
+            What stands for "feature absent". `"anchor"`, Algorithm 2: the anchor's median, the same for all parties.
+            `"own"`, Algorithm 1: the median of the party's own rows, as plain KernelSHAP has it; `"mean"` and
+            `"medoid"` are other choices from its own rows. Or a given row.
+        **options
+            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
+        """
+        return explain_rows(self._party(party), X, reference=reference, **options)
+
+    def disagreement(
+        self, X: Any, *, reference: Any = "anchor", threshold: float = 0.05, **options: Unpack[EngineOptions]
+    ) -> Disagreement:
+        """Explain rows at every party, and say how far the explanations differ, and why.
+
+        Beside what `dcshap.disagreement` tells, every party's maps are tried with every other's reference, so that
+        the difference can be split into what the references and what the maps make of it. That shows parties'
+        references to each other: it is for an audit in one process.
+        """
+        self._require_fitted()
+        own = {name: reference_of(party, reference) for name, party in self.parties_.items()}
+
+        def explained(maps: str, reference_from: str) -> PartyExplanation:
+            return explain_rows(self.parties_[maps], X, reference=own[reference_from], **options)
+
+        straight = {name: explained(name, name) for name in own}
+        return disagreement(straight, threshold=threshold, sources=sources_of(straight, explained))
 
 
 def _require_data(data: Any) -> Mapping[str, tuple[Any, Any]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self, Unpack
+from uuid import uuid4
 
 import pandas as pd
 
@@ -13,20 +13,26 @@ from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
-from dcshap.collaboration.messages import ANALYST, JoinReport
-from dcshap.collaboration.party import Party
+from dcshap.collaboration.messages import ANALYST, REQUESTER, JoinReport, PseudonymKey
+from dcshap.collaboration.party import FULL, Party
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed
-from dcshap.collaboration.records import identifiers
+from dcshap.collaboration.records import Records, in_one_order
 from dcshap.collaboration.reduction import ReductionKind
-from dcshap.collaboration.training import Training, for_each, goodness
-from dcshap.collaboration.vertical_party import VerticalParty, require_same_records
-from dcshap.exceptions import InputError, ModelError, SchemaError
+from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.collaborations.estimator import CollaborationEstimator, for_each, goodness
+from dcshap.exceptions import InputError, ModelError, ProtocolError, SchemaError
+from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
+from dcshap.explanation.disclosures import Request
+from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.statement import PartyExplanation
+from dcshap.protocol import Cast, Protocol, run_in_memory
+from dcshap.protocol.steps import ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT, SHARE_MODEL, training
 from dcshap.schema import Missing, Schema
 
-__all__ = ["VerticalTraining"]
+__all__ = ["VerticalCollaboration"]
 
 
-class VerticalTraining(Training):
+class VerticalCollaboration(CollaborationEstimator):
     """Train one model on the columns of several parties, none of whom shows its columns.
 
     Parameters
@@ -107,21 +113,18 @@ class VerticalTraining(Training):
         self._start()
         parties = self._gather(X, y, holder)
         analyst = Analyst(self.model)
-        ordered = [parties[name] for name in sorted(parties)]
-        self._agree_on_anchor(ordered)
-        self._agree_on_key(ordered)
-        received = [self._deliver(party.name, ANALYST, party.represent()) for party in ordered]
-        report = analyst.join(received, self._deliver(holder, ANALYST, parties[holder].labels()))
-        for party in ordered:
-            self._deliver(ANALYST, party.name, report)
-        self.parties_, self.analyst_, self.joined_ = parties, analyst, report
+        # From the root, so that a run can be repeated: records are joined in the order of their pseudonyms.
+        key = derived_seed(self._root, "pseudonyms").to_bytes(SEED_BITS // 8, "big")
+        parties[min(parties)].receive_pseudonym_key(PseudonymKey(key))
+        # The model is shared when the first view needs it: not everybody may agree to what it contains.
+        self._train(training("vertical", share=False), parties, analyst, holder=holder)
         return self
 
-    def _more_content(self) -> dict[str, Any]:
-        return {"joined": asdict(self.joined_)}
-
-    def _restore(self, content: dict[str, Any]) -> None:
-        self.joined_ = JoinReport(**content["joined"])
+    @property
+    def joined_(self) -> JoinReport:
+        """How many records all parties hold, and how many of each were left out."""
+        self._require_fitted()
+        return self.analyst_.joined
 
     def _gather(self, X: Mapping[str, Any], y: Any, holder: str) -> dict[str, VerticalParty]:
         parties: dict[str, VerticalParty] = {}
@@ -167,14 +170,6 @@ class VerticalTraining(Training):
             missing=self.missing,
         )
 
-    def _agree_on_key(self, parties: Sequence[VerticalParty]) -> None:
-        lead, *others = parties
-        # From the root, so that a run can be repeated: records are joined in the order of their pseudonyms.
-        key = derived_seed(self._root, "pseudonyms").to_bytes(SEED_BITS // 8, "big")
-        proposal = lead.propose_key(key)
-        for party in others:
-            party.receive_key(self._deliver(lead.name, party.name, proposal))
-
     # --- prediction: needs every party's representation of the record -----------------------------------------
 
     def predict(self, X: Mapping[str, Any]) -> Array:
@@ -193,17 +188,96 @@ class VerticalTraining(Training):
         return goodness(self.model, y, self.predict(X))
 
     def _predict(self, X: Mapping[str, Any], *, probabilities: bool) -> Array:
-        self._require_records(X)
-        received = [self._deliver(name, ANALYST, self.parties_[name].represent_records(X[name])) for name in X]
-        return self.analyst_.predict_records(received, probabilities=probabilities)
+        asking = self._ask(X, PREDICT, AnsweringAnalyst(self._fitted_analyst(), probabilities=probabilities))
+        if asking.prediction is None:
+            raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
+        return asking.prediction.values
 
-    def _require_records(self, X: Mapping[str, Any]) -> None:
-        """Every party must bring a table, and all tables must be of the same records."""
+    # --- explanation ------------------------------------------------------------------------------------------
+
+    def explain(
+        self,
+        X: Mapping[str, Any],
+        *,
+        view: str = FULL,
+        index: Literal["shapley", "owen"] = "shapley",
+        merged: bool = False,
+        reference: Any = "anchor",
+        **options: Unpack[EngineOptions],
+    ) -> PartyExplanation:
+        """Explain the predictions of records, each party bringing its columns (n, M_i).
+
+        | `view` | `index` | |
+        |---|---|---|
+        | `"full"` | `"shapley"` | Algorithm 3: all features, for a third party that holds the record |
+        | a party | `"shapley"` | Algorithm 4: its features, and a "DC Features" bar per other party |
+        | a party | `"owen"` | its party view: the same players, and agrees with all other views |
+        | `"full"` | `"owen"` | the union of the party views |
+
+        Parameters
+        ----------
+        X : mapping of party name to table (n, M_i)
+            Of the same records, known by a DataFrame's index or by position.
+        view : str, default "full"
+        index : {"shapley", "owen"}, default "shapley"
+        merged : bool, default False
+            Algorithm 4 with one bar for all other parties together.
+        reference : {"anchor", "own", "mean", "medoid"}, default "anchor"
+            Each party's reference for its own columns.
+        **options
+            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
+        """
+        if index not in ("shapley", "owen"):
+            raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
+        if not isinstance(reference, str):
+            raise InputError("In a vertical collaboration `reference` must be a kind: each party has its own columns.")
+        if view != FULL:
+            self._party(view)
+        if merged and (view == FULL or index == "owen"):
+            raise InputError("`merged` belongs to Algorithm 4: one party's view by Shapley values.")
+        protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
+        analyst = AnsweringAnalyst(self._fitted_analyst(), **options)
+        if protocol is not ALGORITHM_3:
+            self._share_model()
+        asking = self._ask(X, protocol, analyst, options=options, view=view, merged=merged, reference=reference)
+        return asking.explanation()
+
+    # --- both: a request, and who answers it ------------------------------------------------------------------
+
+    def _ask(
+        self, X: Mapping[str, Any], protocol: Protocol, analyst: AnsweringAnalyst, *, options: Any = None, **what: Any
+    ) -> Asking:
+        """Have the parties, and the analyst, answer a request for records, each party bringing its columns."""
+        held = self._records(X)
+        records = next(iter(held.values())).identifiers
+        request = Request("", uuid4().hex, "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what))
+        asking = Asking(request, list(self.parties_))
+        roles: dict[str, Any] = {
+            name: AnsweringParty(party, held[name], request, **(options or {})) for name, party in self.parties_.items()
+        }
+        names = tuple(sorted(self.parties_))
+        cast = Cast(names, viewers=names if request.view == FULL else (request.view,))
+        roles |= {ANALYST: analyst, REQUESTER: asking}
+        run_in_memory(protocol, cast, roles, conductor=REQUESTER, sent=self.sent_)
+        return asking
+
+    def _share_model(self) -> None:
+        """Give the parties their copy of the model, once, if all agree to what it contains."""
+        if any(party.shared_model_ is None for party in self.parties_.values()):
+            cast, roles = Cast(tuple(sorted(self.parties_))), {**self.parties_, ANALYST: self.analyst_}
+            run_in_memory(SHARE_MODEL, cast, roles, conductor=ANALYST, sent=self.sent_)
+
+    def _fitted_analyst(self) -> Analyst:
+        self._require_fitted()
+        return self.analyst_
+
+    def _records(self, X: Mapping[str, Any]) -> dict[str, Records]:
+        """Every party's records, which must be the same, in the order of the first table."""
         self._require_fitted()
         if not isinstance(X, Mapping) or set(X) != set(self.parties_):
             given = sorted(map(str, X)) if isinstance(X, Mapping) else type(X).__name__
             raise InputError(f"Each of {list(self.parties_)} must bring its columns. Got {given}.")
-        require_same_records({name: identifiers(table) for name, table in X.items()})
+        return in_one_order({name: self.parties_[name].records_of(table) for name, table in X.items()})
 
 
 def _require_tables(X: Any) -> Mapping[str, Any]:
