@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dcshap import datasets
-    from dcshap.explanation import Disagreement, HorizontalCollaboration, VerticalCollaboration, disagreement
+    from dcshap.explanation import (
+        Disagreement,
+        Explanation,
+        HorizontalCollaboration,
+        VerticalCollaboration,
+        disagreement,
+    )
     from dcshap.schema import Schema
-    from dcshap.shapley import Explanation, shapley_values
+    from dcshap.shapley import shapley_values
 
 __all__ = [
     "Disagreement",
@@ -25,7 +31,7 @@ __all__ = [
 # Imported when first asked for: a command that only shows its help, and a federation's site, need few of them.
 _MODULES = {
     "Disagreement": "dcshap.explanation",
-    "Explanation": "dcshap.shapley",
+    "Explanation": "dcshap.explanation",
     "HorizontalCollaboration": "dcshap.explanation",
     "Schema": "dcshap.schema",
     "VerticalCollaboration": "dcshap.explanation",

@@ -23,9 +23,10 @@ from dcshap.exceptions import (
     SchemaError,
     StorageError,
 )
-from dcshap.explanation.horizontal import explain_rows
+from dcshap.explanation.joint import with_parts
 from dcshap.explanation.messages import Answer, RecordPart
-from dcshap.explanation.vertical import unite_views, with_parts
+from dcshap.explanation.rows import explain_rows
+from dcshap.explanation.views import unite_views
 from dcshap.federation.ledger import Ledger
 from dcshap.federation.party import message_of
 from dcshap.federation.requests import Request

@@ -3,10 +3,14 @@
 from dcshap.explanation.collaborations import HorizontalCollaboration, VerticalCollaboration
 from dcshap.explanation.disagreement import Disagreement, disagreement
 from dcshap.explanation.reference import Reference, reference_of
+from dcshap.explanation.statement import PartyExplanation
+from dcshap.shapley import Explanation  # from here, `Explanation.load` knows the explanations of a collaboration
 
 __all__ = [
     "Disagreement",
+    "Explanation",
     "HorizontalCollaboration",
+    "PartyExplanation",
     "Reference",
     "VerticalCollaboration",
     "disagreement",

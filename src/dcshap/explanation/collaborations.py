@@ -9,13 +9,14 @@ from dcshap.collaboration import HorizontalTraining, VerticalTraining
 from dcshap.collaboration.training import ANALYST
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError
-from dcshap.explanation import vertical
+from dcshap.explanation import joint
 from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
 from dcshap.explanation.engine import EngineOptions
-from dcshap.explanation.horizontal import explain_rows
 from dcshap.explanation.messages import Answer
 from dcshap.explanation.reference import reference_of
-from dcshap.shapley import Explanation
+from dcshap.explanation.rows import explain_rows
+from dcshap.explanation.statement import PartyExplanation
+from dcshap.explanation.views import disclose, explain_view, unite_views
 
 __all__ = ["HorizontalCollaboration", "VerticalCollaboration"]
 
@@ -27,7 +28,7 @@ class HorizontalCollaboration(HorizontalTraining):  # noqa: D101 - inherited bel
 
     def explain(
         self, X: Any, *, party: str, reference: Any = "anchor", **options: Unpack[EngineOptions]
-    ) -> Explanation:
+    ) -> PartyExplanation:
         """Explain one party's predictions of rows (n, M).
 
         Parameters
@@ -56,7 +57,7 @@ class HorizontalCollaboration(HorizontalTraining):  # noqa: D101 - inherited bel
         self._require_fitted()
         own = {name: reference_of(party, reference) for name, party in self.parties_.items()}
 
-        def explained(maps: str, reference_from: str) -> Explanation:
+        def explained(maps: str, reference_from: str) -> PartyExplanation:
             return explain_rows(self.parties_[maps], X, reference=own[reference_from], **options)
 
         straight = {name: explained(name, name) for name in own}
@@ -77,7 +78,7 @@ class VerticalCollaboration(VerticalTraining):  # noqa: D101 - inherited below
         merged: bool = False,
         reference: Any = "anchor",
         **options: Unpack[EngineOptions],
-    ) -> Explanation:
+    ) -> PartyExplanation:
         """Explain the predictions of records, each party bringing its columns (n, M_i).
 
         | `view` | `index` | |
@@ -113,15 +114,15 @@ class VerticalCollaboration(VerticalTraining):  # noqa: D101 - inherited below
                 for name in self.parties_
             }
             answers = {name: self._deliver(name, REQUESTER, Answer(each)) for name, each in views.items()}
-            return vertical.unite_views({name: answer.explanation for name, answer in answers.items()})
+            return unite_views({name: answer.explanation for name, answer in answers.items()})
         parts = [
-            self._deliver(name, ANALYST, vertical.disclose_columns(party, X[name], reference=reference))
+            self._deliver(name, ANALYST, joint.disclose_columns(party, X[name], reference=reference))
             for name, party in self.parties_.items()
         ]
-        explained = vertical.explain_all(self.analyst_, parts, **options)
+        explained = joint.explain_all(self.analyst_, parts, **options)
         answer = self._deliver(ANALYST, REQUESTER, Answer(explained))
-        held = [vertical.record_part(party, X[name], reference=reference) for name, party in self.parties_.items()]
-        return vertical.with_parts(answer.explanation, held)
+        held = [joint.record_part(party, X[name], reference=reference) for name, party in self.parties_.items()]
+        return joint.with_parts(answer.explanation, held)
 
     def _view(
         self,
@@ -132,17 +133,15 @@ class VerticalCollaboration(VerticalTraining):  # noqa: D101 - inherited below
         merged: bool,
         reference: str,
         options: EngineOptions,
-    ) -> Explanation:
+    ) -> PartyExplanation:
         party: VerticalParty = self._party(view)
         self._share_model()
         vectors = [
-            self._deliver(name, view, vertical.disclose(other, X[name], reference=reference))
+            self._deliver(name, view, disclose(other, X[name], reference=reference))
             for name, other in self.parties_.items()
             if name != view
         ]
-        return vertical.explain_view(
-            party, X[view], vectors, index=index, merged=merged, reference=reference, **options
-        )
+        return explain_view(party, X[view], vectors, index=index, merged=merged, reference=reference, **options)
 
     def _share_model(self) -> None:
         """Give the parties their copy of the model, once, if all agree to what it contains."""

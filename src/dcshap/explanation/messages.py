@@ -17,7 +17,7 @@ import pandas as pd
 from dcshap._typing import FloatArray
 from dcshap.collaboration.messages import Message
 from dcshap.collaboration.records import Pseudonyms
-from dcshap.shapley import Explanation
+from dcshap.explanation.statement import PartyExplanation
 
 __all__ = ["Answer", "CoalitionTable", "RecordOffsets", "RecordPart", "RecordVectors"]
 
@@ -63,7 +63,7 @@ class CoalitionTable(Message):
 class Answer(Message):
     """An explanation, for whoever asked."""
 
-    explanation: Explanation
+    explanation: PartyExplanation
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from dcshap.collaboration.consent import require_consent
 from dcshap.collaboration.messages import Message, RecordLabels, RecordRepresentation, Representation
 from dcshap.collaboration.storage import read_model
 from dcshap.exceptions import InputError, PrivacyError, ProtocolError, StorageError
+from dcshap.explanation.joint import explain_all
 from dcshap.explanation.messages import Answer, CoalitionTable, RecordOffsets
-from dcshap.explanation.vertical import explain_all
 from dcshap.federation.ledger import Ledger
 from dcshap.federation.party import PROTOCOL, message_of
 from dcshap.federation.post import entry_of

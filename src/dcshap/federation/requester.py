@@ -17,8 +17,10 @@ from nvflare.tool.cli_output import set_output_format
 
 from dcshap.collaboration.storage import write_model
 from dcshap.exceptions import FederationError, InputError
+from dcshap.explanation.joint import with_parts
 from dcshap.explanation.messages import Answer, RecordPart
-from dcshap.explanation.vertical import unite_views, with_parts
+from dcshap.explanation.statement import PartyExplanation
+from dcshap.explanation.views import unite_views
 from dcshap.federation.conductor import RunSettings
 from dcshap.federation.identity import Certificate, Identity
 from dcshap.federation.job import NAME_BEGINS, write_job
@@ -28,7 +30,6 @@ from dcshap.federation.replies import raise_remote
 from dcshap.federation.requests import Request
 from dcshap.federation.site import FULL
 from dcshap.federation.vertical import REQUEST
-from dcshap.shapley import Explanation
 
 __all__ = ["Requester"]
 
@@ -275,7 +276,7 @@ class Requester:
         index: str = "shapley",
         merged: bool = False,
         reference: str = "anchor",
-    ) -> Explanation:
+    ) -> PartyExplanation:
         """Explain the predictions of records of a vertical collaboration.
 
         As `VerticalCollaboration.explain`, with the records' identifiers instead of tables.

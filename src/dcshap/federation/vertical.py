@@ -15,8 +15,9 @@ from dcshap.collaboration import VerticalParty
 from dcshap.collaboration.messages import ANALYST, JoinReport, Message, PseudonymKey, SharedModel
 from dcshap.collaboration.records import identifiers
 from dcshap.exceptions import InputError, PrivacyError, ProtocolError, SchemaError
-from dcshap.explanation import vertical
+from dcshap.explanation import joint, views
 from dcshap.explanation.messages import Answer, RecordVectors
+from dcshap.explanation.statement import PartyExplanation
 from dcshap.federation.identity import Envelope
 from dcshap.federation.ledger import Entry
 from dcshap.federation.party import PartySite, message_of
@@ -25,7 +26,6 @@ from dcshap.federation.replies import Reply
 from dcshap.federation.requests import Request
 from dcshap.federation.site import FULL, Secrets
 from dcshap.federation.wire import pack
-from dcshap.shapley import Explanation
 
 __all__ = ["REQUEST", "VerticalSite"]
 
@@ -138,7 +138,7 @@ class VerticalSite(PartySite[VerticalParty]):
             for name, width in shared.widths.items()
             if name != self.name
         ]
-        vertical.explain_view(self.party, X, blank, index="owen")
+        views.explain_view(self.party, X, blank, index="owen")
 
     # --- requests -------------------------------------------------------------------------------------------
 
@@ -210,13 +210,13 @@ class VerticalSite(PartySite[VerticalParty]):
             for other in self.post.others
         ]
         waited = time.perf_counter() - asked
-        explained = vertical.explain_view(
+        explained = views.explain_view(
             self.party, X, vectors, index=request.index, merged=request.merged, reference=request.reference
         )
         sealed = self._answer(explained, signed, request)
         return Reply({"seconds": time.perf_counter() - began - waited}, sealed)
 
-    def _answer(self, explained: Explanation, signed: bytes, request: Request) -> bytes:
+    def _answer(self, explained: PartyExplanation, signed: bytes, request: Request) -> bytes:
         data = self._charge(Answer(explained), request, to=request.requester)
         return self._sealed_to_requester(data, signed)
 
@@ -229,7 +229,7 @@ class VerticalSite(PartySite[VerticalParty]):
         request = self._admitted(envelope.content)
         if request.view not in (envelope.sender, FULL):
             raise PrivacyError(f"Party {envelope.sender!r} asked for what a view of {request.view!r} needs.")
-        message = vertical.disclose(self.party, self._held(request), reference=request.reference)
+        message = views.disclose(self.party, self._held(request), reference=request.reference)
         return self._charge(message, request, to=envelope.sender)
 
     # --- Algorithm 3, and predictions ----------------------------------------------------------------------------
@@ -241,9 +241,9 @@ class VerticalSite(PartySite[VerticalParty]):
             raise ProtocolError("Algorithm 3 answers requests for the full view by Shapley values.")
         X = self._held(request)
         part = self._charge(
-            vertical.record_part(self.party, X, reference=request.reference), request, to=request.requester
+            joint.record_part(self.party, X, reference=request.reference), request, to=request.requester
         )
-        columns = vertical.disclose_columns(self.party, X, reference=request.reference)
+        columns = joint.disclose_columns(self.party, X, reference=request.reference)
         sealed = self._sealed_to_requester(part, signed)
         return Reply({"sealed": len(sealed)}, sealed + self._charge(columns, request, to=ANALYST))
 

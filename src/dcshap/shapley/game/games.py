@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray
-from dcshap.shapley.coalitions import proper
-from dcshap.shapley.model import Predict, answers
+from dcshap.shapley.game.coalitions import proper
+from dcshap.shapley.game.model import Predict, answers
 
 __all__ = ["Evaluator", "Game", "Games", "ModelEvaluator", "Points", "SampleGame", "Span", "Unions"]
 

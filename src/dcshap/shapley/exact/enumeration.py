@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dcshap._typing import FloatArray
-from dcshap.shapley.coalitions import value_weights
-from dcshap.shapley.games import Games, Span, Unions
+from dcshap.shapley.game.coalitions import value_weights
+from dcshap.shapley.game.games import Games, Span, Unions
 from dcshap.shapley.parallel import run
 
 __all__ = ["MAX_PLAYERS", "Enumerated", "Enumeration", "enumerate_games"]
@@ -25,7 +25,7 @@ class Enumeration:
 
     Without blocks the players' values are Shapley values, with blocks they are Owen values, and the blocks' follow.
     With `proper`, only the part that comes from coalitions with some but not all of the players (see
-    `dcshap.shapley.owen`), which is nothing for the blocks.
+    `dcshap.shapley.exact.owen`), which is nothing for the blocks.
     """
 
     sample: int

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from dcshap._typing import BoolArray, FloatArray, IntArray
-from dcshap.shapley.games import Points, Span
-from dcshap.shapley.knn_kernel import (
+from dcshap.shapley.game.games import Points, Span
+from dcshap.shapley.game.model import Predict, answers
+from dcshap.shapley.models.knn_kernel import (
     ASK,
     TILE,
     UNSURE,
@@ -27,7 +28,6 @@ from dcshap.shapley.knn_kernel import (
     tally,
     tally_directly,
 )
-from dcshap.shapley.model import Predict, answers
 
 __all__ = ["NeighborsEvaluator", "neighbors_evaluator"]
 

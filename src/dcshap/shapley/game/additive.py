@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray
-from dcshap.shapley.coalitions import doubled
-from dcshap.shapley.games import Span, Unions
+from dcshap.shapley.game.coalitions import doubled
+from dcshap.shapley.game.games import Span, Unions
 
 __all__ = ["AdditivePoints"]
 
