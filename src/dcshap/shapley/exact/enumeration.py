@@ -109,9 +109,11 @@ def _solve_batch(games: Games, spans: Sequence[Span]) -> list[Enumerated]:
     alike: dict[tuple[int, int, bool, int, int], list[int]] = defaultdict(list)
     for at, span in enumerate(spans):
         alike[span.n_own, span.n_blocks, span.proper, span.start, span.stop].append(at)
+    # Algorithm 1, line 9: y' = f(X')
     values = games.values([[spans[at] for at in positions] for positions in alike.values()])
     solved: dict[int, Enumerated] = {}
     for (n_own, n_blocks, _, start, stop), positions, mine in zip(alike, alike.values(), values, strict=True):
+        # Algorithm 1, lines 7 and 10: the weighted regression has a closed solution, which these weights apply
         weights = value_weights(n_own, n_blocks, start, stop)
         kept = spans[positions[0]].kept()
         weights = weights if kept is None else weights[:, kept]

@@ -59,7 +59,7 @@ class AdditivePoints:
 
     @property
     def are_sums(self) -> bool:
-        """They are."""
+        """Always true."""
         return True
 
     def null_players(self) -> BoolArray:

@@ -1,4 +1,4 @@
-"""What solvers ask of games.
+"""Interfaces between solvers, model inputs and models.
 
 A game gives every coalition of players a value (one number per output of the model). `Game` is the game of one
 sample, all that sampling needs. `Games` holds the games of many samples of one model, and evaluates `Span`s of
