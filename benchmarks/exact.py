@@ -24,7 +24,7 @@ from benchmarks.adult_game import RESOLUTION, AdultGame, adult_game
 from benchmarks.report import Row, best_time
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.shapley import additive_shapley_values
-from dcshap.shapley.coalitions import doubled
+from dcshap.shapley.game.coalitions import doubled
 
 Explain = Callable[[FloatArray], FloatArray]
 

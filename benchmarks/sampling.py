@@ -35,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dcshap._typing import BoolArray, FloatArray
-from dcshap.shapley.sampling import sampled_values
+from dcshap.shapley.sampled.sampling import sampled_values
 
 __all__ = ["run"]
 

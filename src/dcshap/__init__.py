@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dcshap import datasets
     from dcshap.collaborations import HorizontalCollaboration, VerticalCollaboration
-    from dcshap.explanation import Disagreement, disagreement
+    from dcshap.explanation import Disagreement, Explanation, disagreement
     from dcshap.schema import Schema
-    from dcshap.shapley import Explanation, shapley_values
+    from dcshap.shapley import shapley_values
 
 __all__ = [
     "Disagreement",
@@ -26,7 +26,7 @@ __all__ = [
 # Imported when first asked for: a command that only shows its help, and a federation's site, need few of them.
 _MODULES = {
     "Disagreement": "dcshap.explanation",
-    "Explanation": "dcshap.shapley",
+    "Explanation": "dcshap.explanation",
     "HorizontalCollaboration": "dcshap.collaborations",
     "Schema": "dcshap.schema",
     "VerticalCollaboration": "dcshap.collaborations",

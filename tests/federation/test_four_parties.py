@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap.collaboration import HorizontalParty, VerticalParty
-from dcshap.explanation.horizontal import explain_rows
+from dcshap.explanation.rows import explain_rows
 from dcshap.federation.site import Secrets, SiteConfig
 
 from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables

@@ -22,7 +22,7 @@ from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
 from dcshap.collaboration import HorizontalParty
 from dcshap.exceptions import FederationError, InputError, PrivacyError
-from dcshap.explanation.horizontal import explain_rows
+from dcshap.explanation.rows import explain_rows
 from dcshap.federation.ledger import Ledger
 from dcshap.federation.setup import init_party
 from dcshap.federation.site import CollaborationConfig

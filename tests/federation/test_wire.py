@@ -12,11 +12,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
 
-from dcshap import Explanation
 from dcshap.collaboration import messages as m
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.records import pseudonyms
 from dcshap.exceptions import ProtocolError, StorageError
+from dcshap.explanation import PartyExplanation
 from dcshap.explanation import messages as e
 from dcshap.federation.wire import KINDS, pack, unpack
 
@@ -33,8 +33,8 @@ def model() -> LogisticRegression:
     return LogisticRegression().fit(rows(20, 2), np.arange(20) % 2)
 
 
-def explained() -> Explanation:
-    return Explanation(
+def explained() -> PartyExplanation:
+    return PartyExplanation(
         values=rows(3, 2, 2),
         base_values=rows(3, 2),
         feature_names=("age", "job"),
@@ -78,7 +78,7 @@ def same(one: object, other: object) -> bool:
         return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
     if isinstance(one, pd.DataFrame):
         return isinstance(other, pd.DataFrame) and one.equals(other)
-    if isinstance(one, Alignment | Explanation):
+    if isinstance(one, Alignment | PartyExplanation):
         return type(one) is type(other) and all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
     if isinstance(one, LogisticRegression):
         return isinstance(other, LogisticRegression) and np.array_equal(one.coef_, other.coef_)

@@ -5,18 +5,18 @@ from typing import Any, Protocol
 import numpy as np
 import pytest
 
-from dcshap import Explanation
+from dcshap.explanation import PartyExplanation
 
 
 class Make(Protocol):
-    def __call__(self, values: Any, **fields: Any) -> Explanation: ...
+    def __call__(self, values: Any, **fields: Any) -> PartyExplanation: ...
 
 
 @pytest.fixture
 def make() -> Make:
     """An explanation of given values (n, M) or (n, M, K), everything else plausible unless given."""
 
-    def make(values: Any, **fields: Any) -> Explanation:
+    def make(values: Any, **fields: Any) -> PartyExplanation:
         values = np.asarray(values, dtype=np.float64)
         n, n_players = values.shape[:2]
         outputs = values.shape[2:]
@@ -33,6 +33,6 @@ def make() -> Make:
             "standard_errors": np.zeros(values.shape),
             "converged": np.ones(n, dtype=np.bool_),
         }
-        return Explanation(**(content | fields))
+        return PartyExplanation(**(content | fields))
 
     return make

@@ -17,7 +17,8 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 def test_a_browser_shows_the_page_from_disk_without_complaint(make: Make, tmp_path: Path):
-    explanation_report(make([[0.1, -0.2]], feature_names=("age", "DC Features"))).write(tmp_path / "page.html")
+    explained = make([[0.1, -0.2]], feature_names=("age", "DC Features"), bars={"DC Features": ("shop",)})
+    explanation_report(explained).write(tmp_path / "page.html")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
     flags += ["--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]
     flags += ["--enable-logging=stderr", "--v=0", "--dump-dom"]

@@ -26,7 +26,7 @@ RNG = np.random.default_rng(0)
 
 def test_each_dot_is_a_feature_of_one_sample_in_the_row_of_the_feature(make: Make):
     full = make(RNG.normal(size=(20, 3, 2)))
-    host = make(RNG.normal(size=(20, 2, 2)), feature_names=("f1", "DC Features"))
+    host = make(RNG.normal(size=(20, 2, 2)), feature_names=("f1", "DC Features"), bars={"DC Features": ("shop",)})
     figure = dots({"full": full, "host": host})
     order = {name: at for at, name in enumerate(["f0", "f1", "f2", "DC Features"])}
     assert rows(figure.axes[0]) == order
@@ -181,7 +181,7 @@ def test_many_parties_can_be_told_apart(make: Make):
 
 def test_other_parties_features_come_last(make: Make):
     names = ("DC Features", "age")
-    parties = {"a": make([[9.0, 0.1]], feature_names=names), "b": make([[9.0, 0.1]], feature_names=names)}
+    parties = {name: make([[9.0, 0.1]], feature_names=names, bars={"DC Features": ("c",)}) for name in "ab"}
     assert list(rows(side_by_side(parties).axes[0])) == ["age", "DC Features"]
 
 

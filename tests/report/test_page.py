@@ -18,7 +18,7 @@ NASTY = '<script>alert("1")</script> & "quotes" \'too\' --> ]]>'
 
 def test_a_page_of_all_blocks_is_well_formed_and_complete_in_itself(make: Make):
     explained = make([[0.1, -0.2]])
-    hatched = make([[0.1, -0.2]], feature_names=("age", "DC Features"))
+    hatched = make([[0.1, -0.2]], feature_names=("age", "DC Features"), bars={"DC Features": ("shop",)})
     inner = Section("Inside", [Picture(waterfall(hatched), "the same"), Note("Mind this."), KeyFigures({"n": 3})])
     sections = [
         Section("One", [Picture(waterfall(explained), "a waterfall", "Caption"), inner]),
@@ -54,7 +54,7 @@ def test_the_same_figure_twice_has_identifiers_of_its_own_each_time(make: Make):
 
 def test_the_same_report_gives_the_same_page(make: Make):
     def page() -> str:
-        shown = make([[0.1, 0.2]], feature_names=("a", "DC Features"))
+        shown = make([[0.1, 0.2]], feature_names=("a", "DC Features"), bars={"DC Features": ("shop",)})
         return Report("R", [Section("S", [Picture(waterfall(shown), "alt")])]).html()
 
     assert page() == page()

@@ -56,9 +56,10 @@ def test_players_that_are_no_columns_have_no_value(make: Make):
 
 
 def test_other_parties_features_stand_apart_hatched_below_a_rule_and_without_value(make: Make):
-    names = ("age", "DC Features (shop)", "DC Features (telco)", "DC Featuresque")
-    data = pd.DataFrame({"age": [1], "DC Features (shop)": [9], "DC Featuresque": [2]})
-    (axes,) = waterfall(make([[0.1, 0.9, -0.8, 0.2]], feature_names=names, data=data)).axes
+    names = ("age", "DC Features (shop)", "DC Features (telco)", "DC Features (own)")
+    bars = {"DC Features (shop)": ("shop",), "DC Features (telco)": ("telco",)}  # what a column is called says nothing
+    data = pd.DataFrame({"age": [1], "DC Features (shop)": [9], "DC Features (own)": [2]})
+    (axes,) = waterfall(make([[0.1, 0.9, -0.8, 0.2]], feature_names=names, data=data, bars=bars)).axes
     at = rows(axes)
     assert list(at)[1:3] == ["DC Features (telco)", "DC Features (shop)"]
     hatched = {container.get_label() for container in axes.containers if container[0].get_hatch()}

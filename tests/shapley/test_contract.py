@@ -17,10 +17,10 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from dcshap.shapley import Explanation, additive_shapley_values, shapley_values
-from dcshap.shapley.cells import cells_of
-from dcshap.shapley.evaluators import evaluator_for
-from dcshap.shapley.games import ModelEvaluator
-from dcshap.shapley.masking import MaskedRows
+from dcshap.shapley.game.cells import cells_of
+from dcshap.shapley.game.games import ModelEvaluator
+from dcshap.shapley.game.masking import MaskedRows
+from dcshap.shapley.models.evaluators import evaluator_for
 from tests.shapley.independent import algorithm_1, masked_game, owen_by_permutations, shapley_by_permutations
 
 Predict = Callable[[Any], Any]

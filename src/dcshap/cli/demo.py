@@ -14,7 +14,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import (
     Disagreement,
-    Explanation,
     HorizontalCollaboration,
     Schema,
     VerticalCollaboration,
@@ -24,6 +23,7 @@ from dcshap import (
 from dcshap.cli.compare import view_differences
 from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
 from dcshap.collaboration.baseline import Baseline
+from dcshap.explanation import PartyExplanation
 
 __all__ = ["demo"]
 
@@ -41,7 +41,7 @@ class Horizontal:
 
     collaboration: HorizontalCollaboration
     accuracy: pd.DataFrame
-    explanations: dict[str, dict[str, Explanation]]  # by method, then party
+    explanations: dict[str, dict[str, PartyExplanation]]  # by method, then party
     disagreements: dict[str, Disagreement]  # by method
 
 
@@ -51,7 +51,7 @@ class Vertical:
 
     collaboration: VerticalCollaboration
     accuracy: pd.DataFrame
-    views: dict[str, Explanation]
+    views: dict[str, PartyExplanation]
     differences: pd.DataFrame
 
 

@@ -14,7 +14,7 @@ from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
 from dcshap.cli.tables import RowsArgument, Run, RunArgument
 from dcshap.exceptions import InputError
-from dcshap.explanation import VerticalCollaboration
+from dcshap.explanation import PartyExplanation, VerticalCollaboration
 
 __all__ = ["as_plain", "explain", "show_explanation"]
 
@@ -77,7 +77,7 @@ def explain(
 
 def _vertical(
     trained: Run, files: list[str], party: str | None, view: str | None, *, index: Any, **options: Any
-) -> Explanation:
+) -> PartyExplanation:
     full = VerticalCollaboration.FULL
     if party is not None:
         asking = trained.party(party)
@@ -90,13 +90,13 @@ def _vertical(
     collaboration = trained.collaboration
     if view not in (None, full) and view not in collaboration.parties_:
         raise InputError(f"--view must be '{full}' or one of {list(collaboration.parties_)}. Got {view!r}.")
-    explained: Explanation = collaboration.explain(  # type: ignore[call-arg]  # the run is vertical
+    explained: PartyExplanation = collaboration.explain(  # type: ignore[call-arg]  # the run is vertical
         trained.records(files), view=view or full, index=index, **options
     )
     return explained
 
 
-def as_plain(explanation: Explanation) -> dict[str, Any]:
+def as_plain(explanation: PartyExplanation) -> dict[str, Any]:
     """An explanation for machines."""
     return {
         "values": explanation.values,

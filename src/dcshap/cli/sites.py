@@ -121,7 +121,7 @@ def party_explain(
     Example: `dcshap federation party explain KIT credit rows.csv`
     """
     from dcshap.collaboration import HorizontalParty  # noqa: PLC0415
-    from dcshap.explanation.horizontal import explain_rows  # noqa: PLC0415
+    from dcshap.explanation.rows import explain_rows  # noqa: PLC0415
     from dcshap.federation.site import SiteConfig  # noqa: PLC0415
 
     site = SiteConfig.load(folder)

@@ -60,6 +60,8 @@ class TransformerReduction:
 
     def transform(self, encoded: FloatArray) -> FloatArray:
         """Reduce coordinates (n, p) to (n, m)."""
+        if len(encoded) == 0:  # scikit-learn refuses tables without rows
+            return np.empty((0, len(self.rotation)))
         reduced: FloatArray = np.asarray(self.transformer.transform(encoded), dtype=np.float64) @ self.rotation
         return reduced
 

@@ -12,7 +12,7 @@ import pandas as pd
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.messages import Message
 from dcshap.collaboration.records import Pseudonyms
-from dcshap.shapley import Explanation
+from dcshap.explanation.statement import PartyExplanation
 
 __all__ = ["Answer", "CoalitionTable", "Prediction", "RecordOffsets", "RecordPart", "RecordVectors", "Request"]
 
@@ -99,7 +99,7 @@ class Answer(Message):
     """An explanation, for whoever asked; from a party its name, from the analyst that of the requester."""
 
     party: str
-    explanation: Explanation
+    explanation: PartyExplanation
 
 
 @dataclass(frozen=True)

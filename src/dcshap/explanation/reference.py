@@ -19,7 +19,7 @@ from dcshap.collaboration.party import Party
 from dcshap.exceptions import InputError, ReferenceWarning
 from dcshap.schema import Schema
 
-__all__ = ["Reference", "reference_of"]
+__all__ = ["Reference", "chosen_reference", "reference_of"]
 
 KINDS = ("anchor", "own", "mean", "medoid")
 
@@ -52,6 +52,17 @@ class Reference:
 
 
 def reference_of(party: Party, kind: Any = "anchor") -> Reference:
+    """The reference that a party is asked to explain with; warns if it is far from the party's own rows.
+
+    The other steps of an explanation, which use the same reference, take `chosen_reference`: one warning is enough.
+    """
+    reference = chosen_reference(party, kind)
+    if not isinstance(kind, Reference):  # a reference that was chosen before was warned of then
+        _warn_if_far(party, reference.codes)
+    return reference
+
+
+def chosen_reference(party: Party, kind: Any = "anchor") -> Reference:
     """The reference that a party is asked to use.
 
     Parameters
@@ -73,7 +84,6 @@ def reference_of(party: Party, kind: Any = "anchor") -> Reference:
         codes = {"own": party.own_rows.median, "mean": party.own_rows.mean, "medoid": party.own_rows.medoid}[kind]
     else:
         raise InputError(f"`reference` must be one of {list(KINDS)} or a row. Got {kind!r}.")
-    _warn_if_far(party, codes)
     return Reference(schema, codes)
 
 
@@ -91,7 +101,7 @@ def _given(schema: Schema, row: Any) -> FloatArray:
 
 
 def _warn_if_far(party: Party, codes: FloatArray) -> None:
-    """Say so where the reference lies further outside the party's usual values than those are wide."""
+    """Warn if the reference is more than one usual range outside the party's 1–99% range."""
     own = party.own_rows
     width = np.maximum(own.high - own.low, 0.1 * party.anchor.encoder.spans())
     beyond = np.maximum(own.low - codes, codes - own.high) > width
@@ -101,5 +111,5 @@ def _warn_if_far(party: Party, codes: FloatArray) -> None:
             f"The reference is far from what party {party.name!r} usually sees in {far}: attributions of these columns "
             f"compare with a case that hardly occurs. Give the columns a `typical` value in the schema.",
             ReferenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -14,10 +14,11 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from dcshap import Explanation, Schema, datasets
+from dcshap import Schema, datasets
 from dcshap.collaboration import HorizontalParty
 from dcshap.collaboration.messages import ANALYST
-from dcshap.explanation.horizontal import explain_rows
+from dcshap.explanation.rows import explain_rows
+from dcshap.explanation.statement import PartyExplanation
 from dcshap.federation.ledger import Ledger
 from dcshap.federation.local import LocalFederation
 from dcshap.federation.setup import init_party
@@ -38,17 +39,17 @@ class Outcome:
 
     Attributes
     ----------
-    horizontal : mapping of party to Explanation
+    horizontal : mapping of party to PartyExplanation
         Of the same row, each by a party alone, after training.
-    vertical : mapping of view to Explanation
+    vertical : mapping of view to PartyExplanation
         Of the same record.
     travelled : DataFrame
         Who sent what to whom, how often, how many bytes; from the ledgers of all sites.
     seconds : mapping of step to seconds
     """
 
-    horizontal: Mapping[str, Explanation]
-    vertical: Mapping[str, Explanation]
+    horizontal: Mapping[str, PartyExplanation]
+    vertical: Mapping[str, PartyExplanation]
     travelled: pd.DataFrame
     seconds: Mapping[str, float]
 
@@ -139,7 +140,7 @@ def _train(built: LocalFederation) -> None:
             run.result()
 
 
-def _ask(built: LocalFederation, clock: _Clock) -> dict[str, Explanation]:
+def _ask(built: LocalFederation, clock: _Clock) -> dict[str, PartyExplanation]:
     record = "customer-00007"
     with built.requester(OFFICER, timeout=60) as officer:
         found = {"bank, Owen": officer.explain(RECORDS, [record], view="bank", index="owen")}
@@ -151,7 +152,7 @@ def _ask(built: LocalFederation, clock: _Clock) -> dict[str, Explanation]:
     return found
 
 
-def _alone(built: LocalFederation) -> dict[str, Explanation]:
+def _alone(built: LocalFederation) -> dict[str, PartyExplanation]:
     row = _people().drop(columns="income").tail(1).reset_index(drop=True)
     return {
         name: explain_rows(HorizontalParty.load(built.kits[name].folder / "dcshap" / ROWS / "party"), row)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcshap.shapley import Explanation
+from dcshap.explanation.statement import PartyExplanation
 
 __all__ = ["pack", "unpack"]
 
 _PLAIN = ("index", "method", "exact", "reference_fingerprint", "party", "view")
 
 
-def pack(explanation: Explanation) -> dict[str, Any]:
+def pack(explanation: PartyExplanation) -> dict[str, Any]:
     """An exact explanation as lists, texts and numbers."""
     data = pd.DataFrame(explanation.data)
     return {
@@ -24,14 +24,15 @@ def pack(explanation: Explanation) -> dict[str, Any]:
         "feature_names": list(explanation.feature_names),
         "output_names": list(explanation.output_names),
         "data": {str(name): [_plain(value) for value in data[name]] for name in data.columns},
+        "bars": {bar: list(parties) for bar, parties in explanation.bars.items()},
         **{name: getattr(explanation, name) for name in _PLAIN},
     }
 
 
-def unpack(content: dict[str, Any]) -> Explanation:
+def unpack(content: dict[str, Any]) -> PartyExplanation:
     """The explanation that `pack` wrote."""
     values = np.array(content["values"])
-    return Explanation(
+    return PartyExplanation(
         values=values,
         base_values=np.array(content["base_values"]),
         n_evals=np.array(content["n_evals"], dtype=np.int64),
@@ -40,6 +41,7 @@ def unpack(content: dict[str, Any]) -> Explanation:
         standard_errors=np.zeros_like(values),
         converged=np.ones(len(values), dtype=np.bool_),
         data=pd.DataFrame(content["data"]),
+        bars={bar: tuple(parties) for bar, parties in content["bars"].items()},
         **{name: content[name] for name in _PLAIN},
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dcshap import report
 from dcshap.explanation import VerticalCollaboration
-from dcshap.explanation.vertical import DC_FEATURES
+from dcshap.explanation.views import DC_FEATURES
 from dcshap.paper.cells import Cell, Results
 from dcshap.paper.outcome import Experiment, Options, Outcome, Row, table_of
 from dcshap.paper.packing import pack, unpack

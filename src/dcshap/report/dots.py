@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
+from dcshap.explanation.statement import bars_of
 from dcshap.report.labels import shortened
-from dcshap.report.reading import default_outputs, is_apart, one_output, output_name, ways_of
+from dcshap.report.reading import default_outputs, one_output, output_name, ways_of
 from dcshap.report.style import (
     MUTED,
     PAPER,
@@ -58,9 +59,11 @@ def dots(explanations: Mapping[str, Explanation], output: str | int | None = Non
         width=max(5.4, width_for(labels, panels=n_columns, each=2.1)),
     )
     panels = figure.subplots(n_lines, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
-    extent = _extent(explanations, output)
+    extent, n_apart = _extent(explanations, output), len(_apart(explanations))
     for axes, (view, explanation) in zip(panels, explanations.items(), strict=False):
         _draw(axes, explanation, rows, output, extent)
+        if 0 < n_apart < len(rows):
+            rule_above_apart(axes, len(rows) - n_apart - 0.5)
         title = f"{shortened(view, 30)}\n{_ways(explanation)}"
         finish_axes(axes, xlabel="contribution", title=title, ticks=5)
     for axes in panels[len(explanations) :]:
@@ -85,7 +88,13 @@ def _title(explanation: Explanation, output: str | int | None) -> str:
 def _rows_of(explanations: Mapping[str, Explanation]) -> list[str]:
     """The features of all views in the order in which they come first; other parties' features last."""
     names = list(dict.fromkeys(name for each in explanations.values() for name in each.feature_names))
-    return [name for name in names if not is_apart(name)] + [name for name in names if is_apart(name)]
+    apart = _apart(explanations)
+    return [name for name in names if name not in apart] + [name for name in names if name in apart]
+
+
+def _apart(explanations: Mapping[str, Explanation]) -> set[str]:
+    """The rows that stand for other parties' features."""
+    return {bar for each in explanations.values() for bar in bars_of(each)}
 
 
 def _extent(explanations: Mapping[str, Explanation], output: str | int | None) -> float:
@@ -96,14 +105,14 @@ def _extent(explanations: Mapping[str, Explanation], output: str | int | None) -
 
 
 def _draw(axes: Axes, explanation: Explanation, rows: list[str], output: str | int | None, extent: float) -> None:
-    values = one_output(explanation, default_outputs(explanation, output))[0]
+    values, apart = one_output(explanation, default_outputs(explanation, output))[0], bars_of(explanation)
     for j, name in enumerate(explanation.feature_names):
         x, row = values[:, j], rows.index(name)
         axes.scatter(
             x,
             row + _swarm(x, extent),
-            s=15 if is_apart(name) else 13,
-            marker="D" if is_apart(name) else "o",
+            s=15 if name in apart else 13,
+            marker="D" if name in apart else "o",
             c=[sign_colour(value) for value in x],
             edgecolors=PAPER,
             linewidths=0.3,
@@ -111,9 +120,6 @@ def _draw(axes: Axes, explanation: Explanation, rows: list[str], output: str | i
         )
     axes.axvline(0, color=MUTED, linewidth=0.8, zorder=0)
     axes.set_xlim(-1.08 * extent, 1.08 * extent)
-    n_apart = sum(is_apart(name) for name in rows)
-    if 0 < n_apart < len(rows):
-        rule_above_apart(axes, len(rows) - n_apart - 0.5)
 
 
 def _swarm(x: FloatArray, extent: float) -> FloatArray:

@@ -9,9 +9,10 @@ import pandas as pd
 
 from dcshap._tables import as_frame, is_array
 from dcshap.exceptions import InputError
+from dcshap.explanation.statement import PartyExplanation, bars_of
 from dcshap.report.labels import decimals_for, fixed, plain_value, shortened, signed
 from dcshap.report.page import Block, KeyFigures, Note, Paragraph, Picture, Report, Section, Table
-from dcshap.report.reading import default_outputs, feature_values, is_apart, one_output, output_name, ways_of
+from dcshap.report.reading import default_outputs, feature_values, one_output, output_name, ways_of
 from dcshap.report.waterfall import MAX_FEATURES, describe_waterfall, waterfall
 from dcshap.shapley import Explanation
 
@@ -85,7 +86,7 @@ def reference_section(explanation: Explanation) -> Section:
             "equal fingerprints prove that."
         )
     ]
-    if explanation.reference_fingerprint:
+    if isinstance(explanation, PartyExplanation) and explanation.reference_fingerprint:
         blocks.append(KeyFigures({"Fingerprint of the reference": explanation.reference_fingerprint}))
     if explanation.reference is None:
         return Section("Reference", [*blocks, Paragraph("The explanation does not carry its reference.")])
@@ -102,12 +103,14 @@ def _overview(explanation: Explanation) -> list[Block]:
     n, n_players = explanation.values.shape[:2]
     figures: dict[str, Any] = {
         "Samples explained": n,
-        "Features" if not any(map(is_apart, explanation.feature_names)) else "Features and other parties": n_players,
+        "Features and other parties" if bars_of(explanation) else "Features": n_players,
         "Index": {"shapley": "Shapley", "owen": "Owen"}.get(explanation.index, explanation.index),
         "Values are": "exact" if explanation.exact else "sampled",
     }
-    if explanation.view or explanation.party:
-        figures["View of" if explanation.view else "Party"] = explanation.view or explanation.party
+    if explanation.view:
+        figures["View of"] = explanation.view
+    elif isinstance(explanation, PartyExplanation) and explanation.party:
+        figures["Party"] = explanation.party
     most = plain_value(int(explanation.n_evals.max(initial=0)))
     evaluations = f"At most {most} coalitions were evaluated per sample."
     blocks: list[Block] = [KeyFigures(figures), Paragraph(_how_to_read(explanation)), Paragraph(evaluations)]
@@ -115,7 +118,7 @@ def _overview(explanation: Explanation) -> list[Block]:
         blocks.append(Note(OWEN))
     if not explanation.exact:
         blocks.append(Note(_uncertainty(explanation)))
-    if any(is_apart(name) for name in explanation.feature_names):
+    if bars_of(explanation):
         blocks.append(
             Paragraph(
                 "“DC Features” is what another party's features contribute together. They are set apart, and their "

@@ -12,11 +12,11 @@ from matplotlib.patches import Patch
 
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError
+from dcshap.explanation.statement import bars_of
 from dcshap.report.labels import decimals_for, fixed, shortened
 from dcshap.report.reading import (
     contradicting,
     default_outputs,
-    is_apart,
     one_output,
     output_name,
     require_sample,
@@ -91,9 +91,10 @@ def side_by_side(
     read = {method: _read(each, at, chosen, threshold) for method, each in panels.items()}
     order, folded = _order(first, list(read.values()), max_features)
     labels = row_labels(first, at)
-    names = [labels[j] for j in order if not is_apart(first.feature_names[j])]
+    apart = [first.feature_names[j] in bars_of(first) for j in order]
+    names = [labels[j] for j, other in zip(order, apart, strict=True) if not other]
     names += [f"{len(folded)} other features"] if len(folded) else []
-    names += [labels[j] for j in order if is_apart(first.feature_names[j])]
+    names += [labels[j] for j, other in zip(order, apart, strict=True) if other]
     n_parties = max(len(each.parties) for each in read.values())
     figure = new_figure(
         (1.2 if "" in read else 1.4) + 0.17 * n_parties + len(names) * (0.1 + 0.11 * n_parties),
@@ -103,7 +104,7 @@ def side_by_side(
     )
     axes_of = figure.subplots(1, len(read), sharex=True, sharey=True, squeeze=False)[0]
     for axes, (method, panel) in zip(axes_of, read.items(), strict=True):
-        rows = _with_folded(panel, order, folded, [is_apart(first.feature_names[j]) for j in order])
+        rows = _with_folded(panel, order, folded, apart)
         _draw(axes, rows, threshold=threshold)
         finish_axes(axes, xlabel="contribution", title=shortened(method), ticks=5)
     label_rows(axes_of[0], range(len(names)), names)
@@ -143,7 +144,7 @@ def _order(first: Explanation, panels: list[Panel], max_features: int | None) ->
     """The features to draw, largest first and other parties' last; and those to fold."""
     size = np.max([np.abs(panel.values).max(axis=0) for panel in panels], axis=0)
     keep = np.any([panel.contradictory for panel in panels], axis=0)
-    apart = np.array([is_apart(name) for name in first.feature_names])
+    apart = np.isin(first.feature_names, list(bars_of(first)))
     own = [int(j) for j in np.argsort(-size, kind="stable") if not apart[j]]
     room = room_for(len(own), max_features)
     folded = [j for j in own[room:] if not keep[j]]

@@ -10,7 +10,7 @@ import numpy as np
 from dcshap._tables import as_frame, is_array
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.exceptions import InputError
-from dcshap.explanation.vertical import DC_FEATURES
+from dcshap.explanation.statement import bars_of
 from dcshap.report.labels import LONGEST_VALUE, plain_value, shortened
 from dcshap.shapley import Explanation
 
@@ -20,7 +20,6 @@ __all__ = [
     "contradicting",
     "default_outputs",
     "feature_values",
-    "is_apart",
     "one_output",
     "one_sample",
     "output_name",
@@ -56,11 +55,6 @@ class OneSample:
     prediction: float
     bars: tuple[Bar, ...]
     others: int
-
-
-def is_apart(name: str) -> bool:
-    """Whether a player stands for the features of another party."""
-    return name == DC_FEATURES or name.startswith(f"{DC_FEATURES} (")
 
 
 def require_sample(explanation: Explanation, sample: int) -> int:
@@ -116,7 +110,7 @@ def one_sample(
     chosen = explanation[at]
     outputs = default_outputs(chosen, output)
     values, errors, base = one_output(chosen, outputs)
-    apart = np.array([is_apart(name) for name in explanation.feature_names])
+    apart = np.isin(explanation.feature_names, list(bars_of(explanation)))
     own = np.flatnonzero(~apart)
     own = own[np.argsort(-np.abs(values[0, own]), kind="stable")]
     shown, folded = _cut(own, max_features)
@@ -174,7 +168,7 @@ def row_labels(explanation: Explanation, sample: int) -> list[str]:
     """`feature = value` of every player; other parties' features have no value to show."""
     texts = feature_values(explanation, sample)
     return [
-        _label(name, None if is_apart(name) else text)
+        _label(name, None if name in bars_of(explanation) else text)
         for name, text in zip(explanation.feature_names, texts, strict=True)
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcshap.shapley.api import additive_shapley_values, shapley_values
-from dcshap.shapley.result import Explanation
+from dcshap.shapley.explanation import Explanation
+from dcshap.shapley.values import additive_shapley_values, coalition_shapley_values, shapley_values
 
-__all__ = ["Explanation", "additive_shapley_values", "shapley_values"]
+__all__ = ["Explanation", "additive_shapley_values", "coalition_shapley_values", "shapley_values"]

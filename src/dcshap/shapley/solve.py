@@ -5,90 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.exceptions import ConvergenceWarning, InputError, ModelError
-from dcshap.shapley.exact import MAX_PLAYERS, Enumerated, Enumeration, enumerate_games
-from dcshap.shapley.games import Ends, Games, SampleGame, Unions
-from dcshap.shapley.owen import OwenPlan
+from dcshap.shapley.exact.enumeration import MAX_PLAYERS, Enumerated, Enumeration, enumerate_games
+from dcshap.shapley.exact.owen import OwenPlan
+from dcshap.shapley.game.games import Ends, Games, SampleGame, Unions
+from dcshap.shapley.game.players import Grouping
+from dcshap.shapley.options import Options
 from dcshap.shapley.parallel import progress_bar, run
-from dcshap.shapley.players import Grouping
-from dcshap.shapley.sampling import Sampled, minimum_evals, sampled_values
+from dcshap.shapley.sampled.sampling import Sampled, minimum_evals, sampled_values
 
-__all__ = ["Index", "MaxEvals", "Method", "Options", "RandomState", "Solution", "solve"]
-
-Index = Literal["shapley", "owen"]
-Method = Literal["auto", "exact", "sampled"]
-MaxEvals = int | Literal["auto"]
-RandomState = int | np.random.Generator | np.random.SeedSequence | None
-
-# With `max_evals="auto"`: as many as an exact game of 13 players has, sampled 64 for each player but 2048 at least,
-# and with `tol` up to eight times that.
-_AUTO_EXACT = 1 << 13
-_AUTO_SAMPLED_PER_PLAYER = 64
-_AUTO_SAMPLED = 1 << 11
-_AUTO_TOL_FACTOR = 8
-
-# Rows of one call of the model: enough that calling costs nothing, and few enough that a layer of a hundred hidden
-# units over them takes 26 MB.
-_AUTO_BATCH = 1 << 15
+__all__ = ["Solution", "solve"]
 
 _EFFICIENCY = 1e-8
-
-
-@dataclass(frozen=True)
-class Options:
-    """What was asked for; see `shapley_values`."""
-
-    index: Index = "shapley"
-    method: Method = "auto"
-    max_evals: MaxEvals = "auto"
-    tol: float | None = None
-    batch_size: int | None = None
-    n_jobs: int | None = None
-    random_state: RandomState = None
-    progress: bool = False
-
-    def __post_init__(self) -> None:
-        _check_choice("index", self.index, get_args(Index))
-        _check_choice("method", self.method, get_args(Method))
-        if self.max_evals != "auto":
-            _check_positive("max_evals", self.max_evals, '"auto" or a whole number above 0')
-        if self.batch_size is not None:
-            _check_positive("batch_size", self.batch_size, "None or a whole number above 0")
-        if self.tol is not None and not self.tol > 0:
-            raise InputError(f"`tol` must be None or above 0. Got {self.tol!r}.")
-        if self.index == "owen" and self.method == "sampled":
-            raise InputError('Owen values are exact only: `method` must be "auto" or "exact" with `index="owen"`.')
-
-    @property
-    def rows_per_batch(self) -> int:
-        """How many rows one call of the model may have."""
-        return self.batch_size or _AUTO_BATCH
-
-    def exact_budget(self) -> int:
-        """How many evaluations a sample may take before `method="auto"` turns to sampling."""
-        return _AUTO_EXACT if self.max_evals == "auto" else self.max_evals
-
-    def sampled_budget(self, n_players: int) -> int:
-        """How many evaluations sampling may take for a sample with this many players."""
-        if self.max_evals != "auto":
-            return self.max_evals
-        budget = max(_AUTO_SAMPLED, _AUTO_SAMPLED_PER_PLAYER * n_players)
-        return budget if self.tol is None else _AUTO_TOL_FACTOR * budget
-
-
-def _check_choice(name: str, got: object, allowed: Sequence[str]) -> None:
-    if got not in allowed:
-        raise InputError(f"`{name}` must be one of {list(allowed)}. Got {got!r}.")
-
-
-def _check_positive(name: str, got: object, wanted: str) -> None:
-    if isinstance(got, bool) or not isinstance(got, int | np.integer) or got < 1:
-        raise InputError(f"`{name}` must be {wanted}. Got {got!r}.")
 
 
 @dataclass(frozen=True)

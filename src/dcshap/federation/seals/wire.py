@@ -30,7 +30,7 @@ from dcshap.collaboration.storage import read_model, write_model
 from dcshap.collaboration.summation import Words
 from dcshap.exceptions import ProtocolError
 from dcshap.explanation import messages as explanation
-from dcshap.shapley import Explanation
+from dcshap.explanation.statement import PartyExplanation
 
 __all__ = ["KINDS", "pack", "unpack"]
 
@@ -94,7 +94,7 @@ def _read_table(data: io.BytesIO) -> pd.DataFrame:
     return table
 
 
-def _explanation_bytes(explained: Explanation) -> bytes:
+def _explanation_bytes(explained: PartyExplanation) -> bytes:
     buffer = io.BytesIO()
     explained.save(buffer)
     return buffer.getvalue()
@@ -166,7 +166,9 @@ _FIELDS: Mapping[Any, _Field] = {
     Array: _array("biufU"),
     Alignment: _Field(_alignment_bytes, _read_alignment, _holds_alignment),
     pd.DataFrame: _Field(_table_bytes, _read_table, lambda value: isinstance(value, pd.DataFrame)),
-    Explanation: _Field(_explanation_bytes, Explanation.load, lambda value: isinstance(value, Explanation)),
+    PartyExplanation: _Field(
+        _explanation_bytes, PartyExplanation.load, lambda value: isinstance(value, PartyExplanation)
+    ),
 }
 
 

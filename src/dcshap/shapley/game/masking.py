@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray, IntArray
-from dcshap.shapley.cells import ArrayCells, Cells
-from dcshap.shapley.coalitions import membership
-from dcshap.shapley.games import Span, Unions
+from dcshap.shapley.game.cells import ArrayCells, Cells
+from dcshap.shapley.game.coalitions import membership
+from dcshap.shapley.game.games import Span, Unions
 
 __all__ = ["MaskedRows"]
 

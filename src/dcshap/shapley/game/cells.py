@@ -83,6 +83,7 @@ class ArrayCells:
 
     def rows(self, sample: int, inside: BoolArray) -> Array:
         """The sample's cells where `inside`, the reference's elsewhere."""
+        # Algorithm 1, lines 5 and 6: x'
         swapped = np.where(inside[:, None, :], self.X[sample], self.reference[None, :, :])
         return swapped.reshape(-1, self.X.shape[1])
 

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from dcshap._typing import BoolArray, FloatArray, IntArray
-from dcshap.shapley.games import Points, Span
-from dcshap.shapley.knn_kernel import (
+from dcshap.shapley.game.games import Points, Span
+from dcshap.shapley.game.model import Predict, answers
+from dcshap.shapley.models.knn_kernel import (
     ASK,
     TILE,
     UNSURE,
@@ -27,7 +28,6 @@ from dcshap.shapley.knn_kernel import (
     tally,
     tally_directly,
 )
-from dcshap.shapley.model import Predict, answers
 
 __all__ = ["NeighborsEvaluator", "neighbors_evaluator"]
 
@@ -35,7 +35,7 @@ __all__ = ["NeighborsEvaluator", "neighbors_evaluator"]
 _MAX_LOW = 12
 # Candidates beyond the k that are wanted, so that the k-th is seldom the last that is known.
 _SPARE = 3
-# So few coalitions are asked of the model sooner than all training points are looked at for them.
+# Below this many coalitions, calling the model is cheaper than scanning the training points.
 _FEW = 8
 # Low precision is given up for a block when it leaves more than this share of coalitions unsure.
 _MAX_UNSURE = 0.02

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from dcshap._typing import FloatArray
+from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError
-from dcshap.shapley.additive import AdditivePoints
-from dcshap.shapley.cells import cells_of
-from dcshap.shapley.evaluators import evaluator_for, output_names_of
-from dcshap.shapley.games import Games, Points
-from dcshap.shapley.masking import MaskedRows
-from dcshap.shapley.model import Predict
-from dcshap.shapley.players import Grouping, Groups, grouping
-from dcshap.shapley.result import Explanation
-from dcshap.shapley.solve import Index, MaxEvals, Method, Options, RandomState, solve
+from dcshap.shapley.explanation import Explanation
+from dcshap.shapley.game.additive import AdditivePoints
+from dcshap.shapley.game.cells import cells_of
+from dcshap.shapley.game.coalition_points import CoalitionPoints, PointsOf
+from dcshap.shapley.game.games import Games, Points
+from dcshap.shapley.game.masking import MaskedRows
+from dcshap.shapley.game.model import Predict
+from dcshap.shapley.game.players import Grouping, Groups, grouping
+from dcshap.shapley.models.evaluators import evaluator_for, output_names_of
+from dcshap.shapley.options import EngineOptions, Index, Options, spelled_out
+from dcshap.shapley.solve import solve
 
-__all__ = ["additive_shapley_values", "shapley_values"]
+__all__ = ["additive_shapley_values", "coalition_shapley_values", "shapley_values"]
 
 
+@spelled_out
 def shapley_values(
     predict: Predict,
     X: Any,
@@ -31,13 +34,7 @@ def shapley_values(
     index: Index = "shapley",
     blocks: Groups | None = None,
     view: str | int | None = None,
-    method: Method = "auto",
-    max_evals: MaxEvals = "auto",
-    tol: float | None = None,
-    batch_size: int | None = None,
-    n_jobs: int | None = None,
-    random_state: RandomState = None,
-    progress: bool = False,
+    **options: Unpack[EngineOptions],
 ) -> Explanation:
     """Attribute a model's answers to the columns of its input.
 
@@ -104,14 +101,14 @@ def shapley_values(
     >>> e.base_values, e.values
     (array([1.]), array([[3., 2.]]))
     """
-    options = Options(index, method, max_evals, tol, batch_size, n_jobs, random_state, progress)
+    asked = Options(index, **options)
     cells = cells_of(X, reference)
     players = grouping(groups, cells.columns, what="groups", of="column")
     points = MaskedRows(cells, players.members)
     return _explained(
         predict,
         points,
-        options,
+        asked,
         names=players.names,
         blocks=blocks,
         view=view,
@@ -120,6 +117,7 @@ def shapley_values(
     )
 
 
+@spelled_out
 def additive_shapley_values(
     predict: Predict,
     base: Any,
@@ -130,15 +128,9 @@ def additive_shapley_values(
     index: Index = "shapley",
     blocks: Groups | None = None,
     view: str | int | None = None,
-    method: Method = "auto",
-    max_evals: MaxEvals = "auto",
-    tol: float | None = None,
-    batch_size: int | None = None,
-    n_jobs: int | None = None,
-    random_state: RandomState = None,
-    progress: bool = False,
     data: Any = None,
     reference: Any = None,
+    **options: Unpack[EngineOptions],
 ) -> Explanation:
     """Attribute a model's answers to players who each move the model's input by an offset.
 
@@ -174,12 +166,58 @@ def additive_shapley_values(
     >>> additive_shapley_values(lambda z: z.sum(axis=1), np.zeros(2), offsets).values
     array([[1., 2.]])
     """
-    options = Options(index, method, max_evals, tol, batch_size, n_jobs, random_state, progress)
+    asked = Options(index, **options)
     points = _additive_points(np.asarray(base, np.float64), np.asarray(offsets, np.float64), resolution)
     names = tuple(f"x{i}" for i in range(points.n_players)) if feature_names is None else tuple(feature_names)
     if len(names) != points.n_players:
         raise InputError(f"`feature_names` must name {points.n_players} players. Got {len(names)} names.")
-    return _explained(predict, points, options, names=names, blocks=blocks, view=view, data=data, reference=reference)
+    return _explained(predict, points, asked, names=names, blocks=blocks, view=view, data=data, reference=reference)
+
+
+@spelled_out
+def coalition_shapley_values(
+    predict: Predict,
+    points_of: PointsOf,
+    *,
+    n_samples: int,
+    feature_names: Sequence[str],
+    null_players: BoolArray | None = None,
+    index: Index = "shapley",
+    blocks: Groups | None = None,
+    view: str | int | None = None,
+    **options: Unpack[EngineOptions],
+) -> Explanation:
+    """Attribute a model's answers to players whose coalitions a function turns into the model's input.
+
+    For inputs that are neither cells put together nor sums of what players add.
+
+    Parameters
+    ----------
+    predict : callable
+        Maps points of shape (n, d) to answers of shape (n,) or (n, K).
+    points_of : callable
+        Maps a sample's number, and coalitions as booleans of shape (n, M), to points of shape (n, d).
+    n_samples : int
+    feature_names : sequence of str
+        The names of the M players.
+    null_players : array of bool of shape (n_samples, M), optional
+        Which players are known to change nothing; they get exactly 0.
+    index, blocks, view, method, max_evals, tol, batch_size, n_jobs, random_state, progress
+        As in `shapley_values`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def points_of(sample, inside):
+    ...     return np.where(inside, 3.0, 1.0)
+    >>> def product(points):
+    ...     return points.prod(axis=1)
+    >>> coalition_shapley_values(product, points_of, n_samples=1, feature_names=["a", "b"]).values
+    array([[4., 4.]])
+    """
+    asked, names = Options(index, **options), tuple(feature_names)
+    points = CoalitionPoints(points_of, n_samples, len(names), null_players)
+    return _explained(predict, points, asked, names=names, blocks=blocks, view=view, data=None, reference=None)
 
 
 def _additive_points(base: FloatArray, offsets: FloatArray, resolution: float) -> AdditivePoints:

@@ -18,6 +18,7 @@ __all__ = ["doubled", "membership", "proper", "shapley_weights", "value_weights"
 
 def membership(n_players: int, start: int, stop: int) -> BoolArray:
     """Who is in the coalitions `start` to `stop`: one row each, one column per player."""
+    # Algorithm 1, line 1: the power set S
     masks = np.arange(start, stop, dtype=np.int64)[:, None]
     return np.asarray((masks >> np.arange(n_players)) & 1 == 1, dtype=bool)
 
@@ -80,7 +81,7 @@ def _value_weights(n_players: int, n_blocks: int, start: int, stop: int) -> Floa
 
 
 def _signed_weights(masks: IntArray, n_players: int) -> FloatArray:
-    """Shapley's weights of coalitions, shape (n_players, n): what a coalition gives those who are in, and takes."""
+    """Signed weights, shape (n_players, n): +w(|S|−1) if i ∈ S, −w(|S|) otherwise."""
     weights, sizes = shapley_weights(n_players), np.bitwise_count(masks)
     inside, outside = np.append(0.0, weights)[sizes], -np.append(weights, 0.0)[sizes]
     bits = (masks >> np.arange(n_players)[:, None]) & 1 == 1

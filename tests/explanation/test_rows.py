@@ -172,3 +172,11 @@ def test_the_explanation_shows_raw_values_and_the_rows_own_index(horizontal, hea
     assert list(explained.data.index) == ["patient-3", "patient-1"]
     assert explained.data["sex"].tolist() == X["sex"].tolist()
     assert list(explained.reference.columns) == list(X.columns)
+
+
+@pytest.mark.parametrize("reduction", ["pca", Nystroem()])
+def test_no_rows_give_an_empty_explanation(horizontal_data, heart, reduction):
+    run = HorizontalCollaboration(KNeighborsClassifier(7), 5, reduction=reduction, random_state=0)
+    explained = run.fit(horizontal_data).explain(heart[0].head(0), party="north")
+    assert len(explained) == len(explained.data) == 0
+    assert explained.feature_names == tuple(heart[0].columns)

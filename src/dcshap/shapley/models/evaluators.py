@@ -11,9 +11,9 @@ from typing import Any
 
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from dcshap.shapley.games import Evaluator, ModelEvaluator, Points
-from dcshap.shapley.linear import linear_evaluator
-from dcshap.shapley.model import Predict
+from dcshap.shapley.game.games import Evaluator, ModelEvaluator, Points
+from dcshap.shapley.game.model import Predict
+from dcshap.shapley.models.linear import linear_evaluator
 
 __all__ = ["evaluator_for", "output_names_of"]
 
@@ -21,7 +21,7 @@ __all__ = ["evaluator_for", "output_names_of"]
 def evaluator_for(predict: Predict, points: Points) -> Evaluator:
     """The fastest way there is that gives the model's own answers."""
     if isinstance(getattr(predict, "__self__", None), KNeighborsClassifier | KNeighborsRegressor):
-        from dcshap.shapley.knn import neighbors_evaluator  # noqa: PLC0415 - numba takes half a second to import
+        from dcshap.shapley.models.knn import neighbors_evaluator  # noqa: PLC0415 - numba takes half a second to import
 
         return neighbors_evaluator(predict, points) or ModelEvaluator(predict)
     return linear_evaluator(predict, points) or ModelEvaluator(predict)

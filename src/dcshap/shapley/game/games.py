@@ -1,4 +1,4 @@
-"""What solvers ask of games.
+"""Interfaces between solvers, model inputs and models.
 
 A game gives every coalition of players a value (one number per output of the model). `Game` is the game of one
 sample, all that sampling needs. `Games` holds the games of many samples of one model, and evaluates `Span`s of
@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray
-from dcshap.shapley.coalitions import proper
-from dcshap.shapley.model import Predict, answers
+from dcshap.shapley.game.coalitions import proper
+from dcshap.shapley.game.model import Predict, answers
 
 __all__ = ["Evaluator", "Game", "Games", "ModelEvaluator", "Points", "SampleGame", "Span", "Unions"]
 

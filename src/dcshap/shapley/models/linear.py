@@ -27,9 +27,9 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.utils.extmath import softmax
 
 from dcshap._typing import FloatArray
-from dcshap.shapley.coalitions import doubled
-from dcshap.shapley.games import Points, Span
-from dcshap.shapley.model import Predict
+from dcshap.shapley.game.coalitions import doubled
+from dcshap.shapley.game.games import Points, Span
+from dcshap.shapley.game.model import Predict
 
 __all__ = ["LinearEvaluator", "linear_evaluator"]
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dcshap._typing import FloatArray
-from dcshap.shapley.coalitions import value_weights
-from dcshap.shapley.games import Games, Span, Unions
+from dcshap.shapley.game.coalitions import value_weights
+from dcshap.shapley.game.games import Games, Span, Unions
 from dcshap.shapley.parallel import run
 
 __all__ = ["MAX_PLAYERS", "Enumerated", "Enumeration", "enumerate_games"]
@@ -25,7 +25,7 @@ class Enumeration:
 
     Without blocks the players' values are Shapley values, with blocks they are Owen values, and the blocks' follow.
     With `proper`, only the part that comes from coalitions with some but not all of the players (see
-    `dcshap.shapley.owen`), which is nothing for the blocks.
+    `dcshap.shapley.exact.owen`), which is nothing for the blocks.
     """
 
     sample: int
@@ -109,9 +109,11 @@ def _solve_batch(games: Games, spans: Sequence[Span]) -> list[Enumerated]:
     alike: dict[tuple[int, int, bool, int, int], list[int]] = defaultdict(list)
     for at, span in enumerate(spans):
         alike[span.n_own, span.n_blocks, span.proper, span.start, span.stop].append(at)
+    # Algorithm 1, line 9: y' = f(X')
     values = games.values([[spans[at] for at in positions] for positions in alike.values()])
     solved: dict[int, Enumerated] = {}
     for (n_own, n_blocks, _, start, stop), positions, mine in zip(alike, alike.values(), values, strict=True):
+        # Algorithm 1, lines 7 and 10: the weighted regression has a closed solution, which these weights apply
         weights = value_weights(n_own, n_blocks, start, stop)
         kept = spans[positions[0]].kept()
         weights = weights if kept is None else weights[:, kept]

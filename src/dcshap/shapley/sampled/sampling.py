@@ -11,10 +11,10 @@ from threadpoolctl import ThreadpoolController
 
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError
-from dcshap.shapley.games import Game
-from dcshap.shapley.gaussian_process import shapley_posterior
-from dcshap.shapley.odd_kernel import nugget_weights, signs
-from dcshap.shapley.pairs import PairSampler, n_pairs_of
+from dcshap.shapley.game.games import Game
+from dcshap.shapley.sampled.gaussian_process import shapley_posterior
+from dcshap.shapley.sampled.odd_kernel import nugget_weights, signs
+from dcshap.shapley.sampled.pairs import PairSampler, n_pairs_of
 
 __all__ = ["Sampled", "minimum_evals", "sampled_values"]
 
@@ -68,8 +68,8 @@ def minimum_evals(n_players: int) -> int:
 def sampled_values(game: Game, *, max_evals: int, tol: float | None = None, rng: np.random.Generator) -> Sampled:
     """Estimate Shapley values from pairs of complementary coalitions, drawn without replacement.
 
-    A Gaussian process is fitted to the odd part of the game; see `dcshap.shapley.gaussian_process`. Additive games
-    are solved exactly, and so is every game whose coalitions are all evaluated.
+    A Gaussian process is fitted to the odd part of the game; see `dcshap.shapley.sampled.gaussian_process`. Additive
+    games are solved exactly, and so is every game whose coalitions are all evaluated.
 
     Parameters
     ----------

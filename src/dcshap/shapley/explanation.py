@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -27,7 +27,6 @@ _FORMAT = "dcshap explanation 1"
 _ARRAYS = ("values", "base_values", "n_evals", "standard_errors", "converged")
 _TABLES = ("data", "reference")
 _TEXTS = ("feature_names", "output_names", "index", "method", "exact", "blocks")
-_LABELS = ("reference_fingerprint", "party", "view")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -62,8 +61,8 @@ class Explanation:
         The row or rows that stand for "absent".
     blocks : mapping of str to tuple of str, optional
         The blocks of an Owen value, by names of players.
-    reference_fingerprint, party, view : str, optional
-        Which reference, whose explanation, and through whose eyes.
+    view : str, optional
+        The block whose view of Owen values this is: its own players, and every other block as one.
     """
 
     values: FloatArray
@@ -79,9 +78,11 @@ class Explanation:
     data: Any = None
     reference: Any = None
     blocks: Mapping[str, tuple[str, ...]] | None = None
-    reference_fingerprint: str | None = None
-    party: str | None = None
     view: str | None = None
+
+    # What a file holds beside arrays and tables, and what a subclass may add to.
+    _LABELS: ClassVar[tuple[str, ...]] = ("view",)
+    _IN_REPR: ClassVar[tuple[str, ...]] = ("view",)
 
     def __post_init__(self) -> None:
         n, n_players = self.values.shape[:2]
@@ -101,7 +102,7 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, samples: int | slice | Array | list[int]) -> Explanation:
+    def __getitem__(self, samples: int | slice | Array | list[int]) -> Self:
         """The explanation of some of the samples, one of them included."""
         if isinstance(samples, int | np.integer):
             if not -len(self) <= samples < len(self):
@@ -114,11 +115,12 @@ class Explanation:
     def __repr__(self) -> str:
         n, n_players = self.values.shape[:2]
         outputs = f", {self.values.shape[2]} outputs" if self.values.ndim == 3 else ""
-        extra = "".join(f", {name}={getattr(self, name)!r}" for name in _LABELS[1:] if getattr(self, name))
+        extra = "".join(f", {name}={getattr(self, name)!r}" for name in self._IN_REPR if getattr(self, name))
         how = "exact" if self.exact else f"sampled, {int(self.converged.sum())} of {n} converged"
-        return f"Explanation({n} samples, {n_players} players{outputs}, {self.index}, {how}{extra})"
+        what = f"{n} samples, {n_players} players{outputs}, {self.index}, {how}{extra}"
+        return f"{type(self).__name__}({what})"
 
-    def block_view(self, block: str) -> Explanation:
+    def block_view(self, block: str) -> Self:
         """One block's view of Owen values: its own players, and every other block as one.
 
         Raises
@@ -171,7 +173,8 @@ class Explanation:
 
     def save(self, path: str | Path | IO[bytes]) -> None:
         """Write to one file, a zip of plain arrays, JSON and Arrow tables. Nothing in it can run code."""
-        about = {"format": _FORMAT, **{name: getattr(self, name) for name in _TEXTS + _LABELS}}
+        about = {"format": _FORMAT, "kind": type(self).__name__}
+        about |= {name: getattr(self, name) for name in _TEXTS + self._LABELS}
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
             for name in _ARRAYS:
                 file.writestr(f"{name}.npy", _array_bytes(getattr(self, name)))
@@ -182,29 +185,47 @@ class Explanation:
             file.writestr("about.json", json.dumps(about))
 
     @classmethod
-    def load(cls, path: str | Path | IO[bytes]) -> Explanation:
-        """Read what `save` wrote.
+    def load(cls, path: str | Path | IO[bytes]) -> Self:
+        """Read what `save` wrote, as the kind of explanation that was saved.
 
         Raises
         ------
         StorageError
             If the file is damaged, or not an explanation of this format.
         """
+        content = Path(path).read_bytes() if isinstance(path, str | Path) else path.read()
         try:
-            with zipfile.ZipFile(path) as file:
+            with zipfile.ZipFile(io.BytesIO(content)) as file:
                 about = json.loads(file.read("about.json"))
                 if about["format"] != _FORMAT:
                     raise StorageError(f"The file must be a {_FORMAT!r}. Got {about['format']!r}.")
                 arrays: dict[str, Any] = {name: _array(file.read(f"{name}.npy")) for name in _ARRAYS}
                 tables = {name: _table(about[f"{name}_kind"], file.read(f"{name}.table")) for name in _TABLES}
-        except (zipfile.BadZipFile, KeyError, ValueError, pa.ArrowInvalid) as error:
+            kind = cls._named(about.get("kind", cls.__name__))
+            return kind(**arrays, **tables, **kind._labels_from(about))
+        except (StorageError, ImportError):  # another format, or a table of a library that is not installed
+            raise
+        except Exception as error:  # zip, JSON, numpy and Arrow each have errors of their own for bytes nobody wrote
             raise StorageError("The file must be an explanation that was saved whole. It is damaged.") from error
-        texts: dict[str, Any] = {name: about[name] for name in _TEXTS + _LABELS}
-        for name in ("feature_names", "output_names"):
-            texts[name] = tuple(texts[name])
-        if texts["blocks"] is not None:
-            texts["blocks"] = {name: tuple(members) for name, members in texts["blocks"].items()}
-        return cls(**arrays, **tables, **texts)
+
+    @classmethod
+    def _named(cls, kind: str) -> type[Self]:
+        """The kind of explanation that a file holds: this one, or one that adds to it."""
+        for known in (cls, *cls.__subclasses__()):
+            if known.__name__ == kind:
+                return known
+        raise StorageError(f"The file must hold a {cls.__name__!r}. It holds another kind: load it with that kind.")
+
+    @classmethod
+    def _labels_from(cls, about: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields that are texts, as `save` wrote them to JSON."""
+        texts = {name: about[name] for name in _TEXTS + cls._LABELS}
+        blocks = texts["blocks"]
+        return texts | {
+            "feature_names": tuple(texts["feature_names"]),
+            "output_names": tuple(texts["output_names"]),
+            "blocks": None if blocks is None else {name: tuple(members) for name, members in blocks.items()},
+        }
 
 
 def _check_shape(name: str, got: tuple[int, ...], wanted: tuple[int, ...]) -> None:

@@ -19,8 +19,8 @@ from functools import cached_property
 import numpy as np
 
 from dcshap._typing import FloatArray
-from dcshap.shapley.exact import Enumeration
-from dcshap.shapley.games import Unions
+from dcshap.shapley.exact.enumeration import Enumeration
+from dcshap.shapley.game.games import Unions
 
 __all__ = ["OwenPlan"]
 

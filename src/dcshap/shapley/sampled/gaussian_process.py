@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.optimize import minimize
 
 from dcshap._typing import FloatArray
-from dcshap.shapley.odd_kernel import OddKernel
+from dcshap.shapley.sampled.odd_kernel import OddKernel
 
 __all__ = ["Posterior", "shapley_posterior"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray
-from dcshap.shapley.coalitions import doubled
-from dcshap.shapley.games import Span, Unions
+from dcshap.shapley.game.coalitions import doubled
+from dcshap.shapley.game.games import Span, Unions
 
 __all__ = ["AdditivePoints"]
 
@@ -59,7 +59,7 @@ class AdditivePoints:
 
     @property
     def are_sums(self) -> bool:
-        """They are."""
+        """Always true."""
         return True
 
     def null_players(self) -> BoolArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from dataclasses import replace
 from typing import Any
@@ -113,8 +114,7 @@ TABLES = {
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_what_was_saved_is_loaded_as_it_was(owen, tmp_path, kind):
-    labels = {"reference_fingerprint": "ab12", "party": "north", "view": None}
-    saved = replace(owen[:2], data=TABLES[kind], reference=TABLES[kind], **labels)
+    saved = replace(owen[:2], data=TABLES[kind], reference=TABLES[kind])
     saved.save(tmp_path / "explanation")
     loaded = Explanation.load(tmp_path / "explanation")
     for name in vars(saved):
@@ -147,6 +147,74 @@ def test_a_damaged_file_is_refused(explanation, tmp_path):
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(StorageError, match="damaged"):
         Explanation.load(path)
+
+
+def _members(path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def _loads_whole_or_is_refused(path, original) -> None:
+    try:
+        loaded = Explanation.load(path)
+    except StorageError:
+        return
+    np.testing.assert_array_equal(loaded.values, original.values)
+
+
+def test_whatever_is_cut_off_a_file_it_is_refused(explanation, tmp_path):
+    path = tmp_path / "explanation"
+    explanation.save(path)
+    whole = path.read_bytes()
+    for length in range(0, len(whole) - 1, 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(StorageError):
+            Explanation.load(path)
+
+
+def test_a_flipped_bit_is_harmless_or_refused(explanation, tmp_path):
+    path = tmp_path / "explanation"
+    replace(explanation, data=FRAME.iloc[[0, 1, 0, 1, 0]]).save(path)
+    whole = path.read_bytes()
+    flips = np.random.default_rng(1)
+    for _ in range(1500):
+        at, bit = int(flips.integers(len(whole))), int(flips.integers(8))
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << bit)]) + whole[at + 1 :])
+        _loads_whole_or_is_refused(path, explanation)
+
+
+@pytest.mark.parametrize("change", ["removed", "emptied", "cut", "noise"])
+def test_a_member_that_is_missing_or_nonsense_is_refused(explanation, tmp_path, change):
+    path = tmp_path / "explanation"
+    replace(explanation, data=FRAME.iloc[[0, 1, 0, 1, 0]]).save(path)
+    members = _members(path)
+    assert len(members) == 8
+    for name, content in members.items():
+        changed = {"emptied": b"", "cut": content[: len(content) // 2], "noise": bytes(reversed(content))}
+        with zipfile.ZipFile(path, "w") as file:
+            for each in members:
+                if each != name or change != "removed":
+                    file.writestr(each, changed[change] if each == name else members[each])
+        with pytest.raises(StorageError):
+            Explanation.load(path)
+
+
+@pytest.mark.parametrize("name", ["format", "feature_names", "blocks", "exact", "data_kind"])
+@pytest.mark.parametrize("content", [None, 7, [1], {"a": 1}, "text"])
+def test_a_description_of_another_shape_is_harmless_or_refused(explanation, tmp_path, name, content):
+    path = tmp_path / "explanation"
+    explanation.save(path)
+    members = _members(path)
+    members["about.json"] = json.dumps(json.loads(members["about.json"]) | {name: content}).encode()
+    with zipfile.ZipFile(path, "w") as file:
+        for each, part in members.items():
+            file.writestr(each, part)
+    _loads_whole_or_is_refused(path, explanation)
+
+
+def test_a_file_that_is_not_there_is_called_so(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Explanation.load(tmp_path / "nowhere")
 
 
 def test_a_pickled_array_is_refused(explanation, tmp_path):

@@ -7,10 +7,10 @@ import pytest
 from sklearn.kernel_approximation import Nystroem
 from sklearn.neighbors import KNeighborsClassifier
 
-from dcshap import VerticalCollaboration, shapley_values
+from dcshap import Schema, VerticalCollaboration, shapley_values
 from dcshap.collaboration.training import ANALYST
-from dcshap.exceptions import InputError, NotFittedError, PrivacyError, ProtocolError
-from dcshap.explanation import vertical
+from dcshap.exceptions import InputError, NotFittedError, PrivacyError, ProtocolError, ReferenceWarning
+from dcshap.explanation import joint, views
 from dcshap.explanation.collaborations import REQUESTER
 from dcshap.explanation.disclosures import Answer, RecordOffsets, RecordVectors
 from tests.explanation.conftest import columns_of, split
@@ -111,6 +111,33 @@ def test_a_reduction_that_is_not_linear_gives_the_same_games(heart, index):
     np.testing.assert_allclose(run.explain(records, index=index).values, independent.values, atol=1e-9)
     view = run.explain(records, view="party0", index=index)
     np.testing.assert_allclose(view.predictions, run.predict_proba(records), atol=1e-8)
+
+
+@pytest.mark.parametrize("reduction", ["pca", Nystroem()])
+@pytest.mark.parametrize("index", ["shapley", "owen"])
+@pytest.mark.parametrize("view", ["full", "party0"])
+def test_no_records_give_an_empty_explanation(heart, reduction, index, view):
+    X, y = heart
+    run = VerticalCollaboration(KNeighborsClassifier(7), 3, reduction=reduction, random_state=0).fit(split(X, 2), y)
+    explained = run.explain(split(X.head(0), 2), view=view, index=index)
+    assert len(explained) == len(explained.data) == 0
+    assert explained.values.shape[1] == len(explained.feature_names)
+
+
+@pytest.mark.parametrize(
+    ("index", "view", "warned"), [("shapley", "full", 1), ("owen", "full", 1), ("owen", "party0", 1)]
+)
+def test_one_far_reference_warns_once(heart, index, view, warned):
+    X, y = heart
+    tables = split(X, 3)
+    by_hand = Schema.from_frames({"all": X}).to_dict()
+    by_hand["columns"]["trestbps"] |= {"low": 0, "high": 50000}
+    by_hand["columns"]["trestbps"].pop("typical")
+    run = VerticalCollaboration(KNeighborsClassifier(7), schema=Schema.from_dict(by_hand), random_state=0)
+    run.fit(tables, y)
+    with pytest.warns(ReferenceWarning, match=r"\['trestbps'\]") as caught:
+        run.explain(split(X.head(2), 3), view=view, index=index)
+    assert len(caught) == 1
 
 
 # --- who saw what -------------------------------------------------------------------------------------------------
@@ -214,18 +241,18 @@ def test_steps_refuse_messages_that_do_not_fit(verticals, heart):
     records = split(X, 3)
     host = run.parties_["party0"]
     run._share_model()
-    one = vertical.disclose(run.parties_["party1"], records["party1"])
+    one = views.disclose(run.parties_["party1"], records["party1"])
     with pytest.raises(ProtocolError, match="two vectors from each"):
-        vertical.explain_view(host, records["party0"], [one])
-    fewer = vertical.disclose(run.parties_["party2"], records["party2"].head(2))
+        views.explain_view(host, records["party0"], [one])
+    fewer = views.disclose(run.parties_["party2"], records["party2"].head(2))
     with pytest.raises(ProtocolError, match="lacks 1"):
-        vertical.explain_view(host, records["party0"], [one, fewer])
-    parts = [vertical.disclose_columns(run.parties_[name], records[name]) for name in ("party0", "party1")]
+        views.explain_view(host, records["party0"], [one, fewer])
+    parts = [joint.disclose_columns(run.parties_[name], records[name]) for name in ("party0", "party1")]
     with pytest.raises(ProtocolError, match="every party"):
-        vertical.explain_all(run.analyst_, parts)
+        joint.explain_all(run.analyst_, parts)
     fresh = VerticalCollaboration(run.model, random_state=0).fit(split(heart[0], 3), heart[1])
     with pytest.raises(NotFittedError, match="no copy of the model"):
-        vertical.explain_view(fresh.parties_["party0"], records["party0"], [])
+        views.explain_view(fresh.parties_["party0"], records["party0"], [])
 
 
 def test_records_are_matched_by_identifier_whatever_their_order(verticals, heart):

@@ -1,0 +1,84 @@
+"""Algorithm 2: a horizontal party explains its predictions, with a reference that all parties share."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from dcshap._tables import as_frame
+from dcshap._typing import BoolArray, FloatArray
+from dcshap.collaboration.horizontal_party import HorizontalParty
+from dcshap.explanation.engine import EngineOptions, column_offsets, outputs_of
+from dcshap.explanation.reference import Reference, reference_of
+from dcshap.explanation.statement import PartyExplanation
+from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
+
+__all__ = ["explain_rows"]
+
+
+def explain_rows(
+    party: HorizontalParty, X: Any, *, reference: Any = "anchor", **options: Unpack[EngineOptions]
+) -> PartyExplanation:
+    """Explain a party's predictions of rows (n, M); nobody else is asked.
+
+    Parameters
+    ----------
+    party : HorizontalParty
+    X : table of shape (n, M)
+    reference : {"anchor", "own", "mean", "medoid"} or row
+    **options
+        As in `shapley_values`.
+    """
+    row = reference_of(party, reference)  # Algorithm 2, line 1: r
+    codes = party.agreement.schema.codes(X, missing=party.agreement.missing)
+    # Algorithm 2, line 2: Algorithm 1 with x, r and the composed model h ∘ G ∘ F
+    explain = _explain_points if party.linear_reduction is None else _explain_sums
+    return PartyExplanation.of(
+        explain(party, codes, row, options),
+        data=party.agreement.schema.frame(codes).set_axis(as_frame(X).index),
+        reference=row.frame,
+        reference_fingerprint=row.fingerprint,
+        party=party.name,
+        run=party.run,
+    )
+
+
+def _explain_sums(
+    party: HorizontalParty, codes: FloatArray, reference: Reference, options: EngineOptions
+) -> Explanation:
+    """With a linear reduction, a point of the common space is the reference's plus what each column adds."""
+    reduction, alignment = party.linear_reduction, party.alignment
+    if reduction is None:
+        raise TypeError("Columns add up only where the reduction is linear.")
+    weights = reduction.weights @ alignment.weights
+    constant = reduction.offset @ alignment.weights + alignment.intercept
+    base = party.anchor.encode(reference.codes[None, :])[0] @ weights + constant
+    return additive_shapley_values(
+        outputs_of(party.model_),
+        base,
+        column_offsets(party, codes, reference.codes, weights),
+        resolution=alignment.resolution,
+        feature_names=party.agreement.schema.names,
+        **options,
+    )
+
+
+def _explain_points(
+    party: HorizontalParty, codes: FloatArray, reference: Reference, options: EngineOptions
+) -> Explanation:
+    """Without one, every coalition's row is mapped to the common space."""
+    same = (codes == reference.codes) | (np.isnan(codes) & np.isnan(reference.codes))
+
+    def points_of(sample: int, inside: BoolArray) -> FloatArray:
+        rows = np.where(inside, codes[sample], reference.codes)  # Algorithm 1, lines 5 and 6
+        return party.alignment.transform(party.reduction.transform(party.anchor.encode(rows)))  # G ∘ F
+
+    return coalition_shapley_values(
+        outputs_of(party.model_),
+        points_of,
+        n_samples=len(codes),
+        feature_names=party.agreement.schema.names,
+        null_players=same,
+        **options,
+    )

@@ -1,0 +1,1 @@
+"""Exact Shapley and Owen values."""

@@ -1,0 +1,1 @@
+"""Models that are recognised, and what is known about them that makes their games cheaper."""

@@ -1,0 +1,1 @@
+"""Shapley values from a part of the coalitions, with standard errors."""
