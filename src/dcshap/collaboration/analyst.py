@@ -179,11 +179,11 @@ class Analyst:
 
     def predict_records(self, representations: Sequence[RecordRepresentation], *, probabilities: bool) -> Array:
         """Predict the records that all parties represent, in the order of the first party's."""
-        points = self.joined(representations)
+        points = self.points_of(representations)
         predict = self.model_.predict_proba if probabilities else self.model_.predict
         return np.asarray(predict(points))
 
-    def joined(self, representations: Sequence[RecordRepresentation]) -> FloatArray:
+    def points_of(self, representations: Sequence[RecordRepresentation]) -> FloatArray:
         """The parties' representations of the same records side by side (n, d), in the order of the first's."""
         given = {r.party: r for r in representations}
         if set(given) != set(self.widths_):

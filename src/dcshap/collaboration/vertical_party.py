@@ -115,6 +115,10 @@ class VerticalParty(Party):
             raise NotFittedError(f"Party {self.name!r} has no records at hand: it must take its table first.")
         return self._records
 
+    def bring_back(self, X: Any) -> None:
+        """Have the table at hand again after a restart, to answer from."""
+        self._records = self.records_of(X)
+
     def records_of(self, X: Any) -> Records:
         """Rows (n, M) that are to be predicted or explained."""
         return Records.of(X, self.agreement.schema.codes(X, missing=self.agreement.missing))

@@ -74,7 +74,9 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         seeded = isinstance(self.random_state, int | np.integer)
         return {} if seeded else getattr(self, "parties_", {})
 
-    def _train(self, protocol: Protocol, parties: dict[str, Any], analyst: Analyst, *, holder: str | None = None) -> None:
+    def _train(
+        self, protocol: Protocol, parties: dict[str, Any], analyst: Analyst, *, holder: str | None = None
+    ) -> None:
         """Run a training's protocol; what was trained before is replaced once all parties have committed."""
         # By name: the order in which parties are listed must not change the result.
         cast = Cast(tuple(sorted(parties)), holder=holder)

@@ -250,7 +250,9 @@ class VerticalCollaboration(CollaborationEstimator):
         """Have the parties, and the analyst, answer a request for records, each party bringing its columns."""
         held = self._records(X)
         records = next(iter(held.values())).identifiers
-        request = Request("", uuid4().hex, "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what))
+        request = Request(
+            "", uuid4().hex, "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what)
+        )
         asking = Asking(request, list(self.parties_))
         roles: dict[str, Any] = {
             name: AnsweringParty(party, held[name], request, **(options or {})) for name, party in self.parties_.items()

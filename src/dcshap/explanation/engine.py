@@ -44,4 +44,3 @@ def columns_in_common_space(widths: Mapping[str, int]) -> dict[str, slice]:
     """Where each party's representation is in the model's input, given how wide the representations are."""
     ends = np.cumsum([0, *widths.values()])
     return {name: slice(int(a), int(b)) for name, (a, b) in zip(widths, pairwise(ends), strict=True)}
-

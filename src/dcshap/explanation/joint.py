@@ -19,13 +19,13 @@ from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, ProtocolError
+from dcshap.explanation.disclosures import CoalitionTable, RecordOffsets, RecordPart
 from dcshap.explanation.engine import (
     EngineOptions,
     column_offsets,
     columns_in_common_space,
     outputs_of,
 )
-from dcshap.explanation.disclosures import CoalitionTable, RecordOffsets, RecordPart
 from dcshap.explanation.reference import chosen_reference, reference_of
 from dcshap.explanation.statement import PartyExplanation, side_by_side
 from dcshap.shapley import additive_shapley_values, coalition_shapley_values
@@ -35,7 +35,9 @@ __all__ = ["disclose_columns", "explain_all", "record_part", "with_parts"]
 MAX_TABLE = 16  # columns of a party whose reduction is not linear: 2^16 rows a record
 
 
-def disclose_columns(party: VerticalParty, records: Records, *, reference: Any = "anchor") -> RecordOffsets | CoalitionTable:
+def disclose_columns(
+    party: VerticalParty, records: Records, *, reference: Any = "anchor"
+) -> RecordOffsets | CoalitionTable:
     """What each of a party's columns adds to its representation, for the analyst to evaluate every coalition."""
     row = reference_of(party, reference)
     names = party.agreement.schema.names

@@ -20,13 +20,13 @@ from dcshap.collaboration.messages import SharedModel
 from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
+from dcshap.explanation.disclosures import RecordVectors
 from dcshap.explanation.engine import (
     EngineOptions,
     column_offsets,
     columns_in_common_space,
     outputs_of,
 )
-from dcshap.explanation.disclosures import RecordVectors
 from dcshap.explanation.reference import chosen_reference, reference_of
 from dcshap.explanation.statement import PartyExplanation, require_one_run, side_by_side
 from dcshap.shapley import additive_shapley_values, coalition_shapley_values

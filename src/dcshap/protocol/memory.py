@@ -14,7 +14,9 @@ from dcshap.protocol.steps import Protocol, Step
 __all__ = ["MemoryCarrier", "run_in_memory"]
 
 
-def run_in_memory(protocol: Protocol, cast: Cast, roles: Mapping[str, Any], *, conductor: str, sent: list[Sent]) -> None:
+def run_in_memory(
+    protocol: Protocol, cast: Cast, roles: Mapping[str, Any], *, conductor: str, sent: list[Sent]
+) -> None:
     """Run a protocol between roles of this process.
 
     Parameters

@@ -1,4 +1,4 @@
-"""A role in one run of a protocol: it takes the messages that the table allows, and sends those that the table asks for.
+"""A role in one run of a protocol: it takes the messages that the table allows, and sends those that it asks for.
 
 The role itself (a party, the analyst, a requester) only computes: for a step called "anchor" it has `send_anchor`,
 which makes the message for one recipient, or `receive_anchor`, which takes it.

@@ -32,7 +32,7 @@ class Session:
         if not isinstance(message, step.message):
             raise ProtocolError(f"The step {name!r} takes another message than {type(message).__name__}.")
         # A message that names a party names the one that sent it, or from the analyst the one it is for.
-        if getattr(message, "party", sender) != (self.me if sender == ANALYST else sender):
+        if getattr(message, "party", None) not in (None, self.me if sender == ANALYST else sender):
             raise ProtocolError(f"Party {sender!r} sent a {type(message).__name__} in another party's name.")
         self._note(step, sender, self.me)
         return step
@@ -47,7 +47,7 @@ class Session:
         if step.on != CALL or caller != ANALYST or not self.recipients(step):
             raise ProtocolError(f"{self.me!r} sends {name!r} when the table says so. {caller!r} cannot call for it.")
         if name in self._called:
-            raise ProtocolError(f"The step {name!r} was called for before. Each step is taken once in a run.")
+            raise ProtocolError(f"The step {name!r} was called for before: each is taken once.")
         self._require_earlier(step)
         self._called.add(name)
         return step
@@ -76,7 +76,7 @@ class Session:
         if (sender, recipient) not in self.cast.pairs(step):
             raise ProtocolError(f"The step {step.name!r} is not sent by {sender!r} to {recipient!r}.")
         if (step.name, sender, recipient) in self._done:
-            raise ProtocolError(f"The step {step.name!r} from {sender!r} was taken before. Each is taken once in a run.")
+            raise ProtocolError(f"The step {step.name!r} from {sender!r} was taken before: each is taken once.")
         self._require_earlier(step)
         self._done.add((step.name, sender, recipient))
 

@@ -1,37 +1,37 @@
-"""The analyst's side of the federation: asks the parties for their steps in order, integrates, trains, answers.
+"""The analyst's place in the federation: it leads trainings through their tables, and answers with the parties.
 
-It knows nothing of the engine that carries messages. The method is that of `dcshap.collaboration.Analyst`.
+It knows nothing of the engine that carries envelopes. Which step comes when is in `dcshap.protocol.steps`.
 """
 
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from dcshap.collaboration import Analyst
 from dcshap.collaboration.consent import require_consent
-from dcshap.collaboration.messages import Message, RecordLabels, RecordRepresentation, Representation
+from dcshap.collaboration.messages import ANALYST, REQUESTER, Greeting, Hello, Introduction, Message, Ready, Resume
 from dcshap.collaboration.storage import read_model
-from dcshap.exceptions import InputError, PrivacyError, ProtocolError, StorageError
-from dcshap.explanation.disclosures import Answer, CoalitionTable, RecordOffsets
-from dcshap.explanation.vertical import explain_all
-from dcshap.federation.ledger import Ledger
-from dcshap.federation.party import PROTOCOL, message_of
-from dcshap.federation.post import entry_of
-from dcshap.federation.progress import Progress
-from dcshap.federation.replies import Reply
-from dcshap.federation.site import require_collaboration, write_private
-from dcshap.federation.wire import pack, unpack
+from dcshap.exceptions import DcshapError, InputError, PrivacyError, ProtocolError, StorageError
+from dcshap.explanation.answering import AnsweringAnalyst
+from dcshap.federation.seals.envelopes import Envelope, Opened
+from dcshap.federation.seals.identity import Identity
+from dcshap.federation.seals.ledger import Ledger
+from dcshap.federation.seals.post import Network, Post, PostOffice, refusal
+from dcshap.federation.seals.progress import Progress
+from dcshap.federation.site.configuration import require_collaboration
+from dcshap.federation.site.keeping import KeepingAnalyst
+from dcshap.federation.site.meeting import VERSION
+from dcshap.federation.site.runs import Runs
+from dcshap.protocol import Cast, Node, Protocol
+from dcshap.protocol.steps import MEET, RESUME, asking, training
 
-__all__ = ["Ask", "Conductor", "RunSettings"]
-
-Ask = Callable[[str, Mapping[str, bytes], dict[str, Any]], dict[str, Reply]]
-M = TypeVar("M", bound=Message)
-_RUN = "run.json"
+__all__ = ["AnalystSite", "RunSettings"]
 
 
 @dataclass(frozen=True)
@@ -68,171 +68,212 @@ class RunSettings:
             raise InputError(f"A collaboration needs at least two parties. Got {len(self.parties)}.")
 
 
+class AnalystMeeting:
+    """The analyst, meeting the parties: its part in `dcshap.protocol.steps.MEET` and `RESUME`.
+
+    Parameters
+    ----------
+    settings : RunSettings
+    office : PostOffice
+        Gets the parties' certificates.
+    model : estimator, optional
+        What is to be trained.
+    run : str
+        The training to go on from, where nothing is to be trained.
+    """
+
+    def __init__(self, settings: RunSettings, office: PostOffice, *, model: Any = None, run: str = "") -> None:
+        self._settings, self._office, self._model, self._run = settings, office, model, run
+        self._greetings: dict[str, Greeting] = {}
+
+    def send_hello(self, to: str) -> Hello:  # noqa: ARG002 - all are sent the same
+        """What the run is for."""
+        return Hello(VERSION, self._settings.kind)
+
+    def receive_greeting(self, message: Greeting) -> None:
+        """A party's certificate, and what it has agreed to."""
+        certificate = self._office.identity.check(message.certificate, name=message.party)
+        self._office.directory[message.party] = certificate
+        self._greetings[message.party] = message
+
+    def send_introduction(self, to: str) -> Introduction:  # noqa: ARG002
+        """Who takes part; refused where nobody should send anything for what is to be trained."""
+        refusing = [name for name, each in self._greetings.items() if not each.instance_models]
+        require_consent(self._model, refusing)
+        return Introduction(self._certificates(), self.holder or "")
+
+    def send_resume(self, to: str) -> Resume:  # noqa: ARG002
+        """Which training to go on from, and who takes part."""
+        return Resume(self._run, self._certificates())
+
+    def receive_ready(self, message: Ready) -> None:
+        """A party has its table at hand."""
+
+    @property
+    def holder(self) -> str | None:
+        """The vertical party that holds the labels."""
+        if self._settings.kind == "horizontal":
+            return None
+        holders = [name for name, each in self._greetings.items() if each.labels]
+        if len(holders) != 1:
+            raise InputError(f"Exactly one party must hold the labels. Got {holders or 'none'}.")
+        return holders[0]
+
+    @property
+    def span(self) -> str:
+        """The span that the parties have agreed on; they compare it themselves."""
+        spans = {each.span for each in self._greetings.values()}
+        return spans.pop() if len(spans) == 1 else "private"
+
+    def _certificates(self) -> dict[str, str]:
+        return {name: each.certificate for name, each in self._greetings.items()}
+
+
 @dataclass
-class Conductor:
-    """Leads a run.
+class _Outbox:
+    """Holds what the analyst has for a requester back until the parties have replied too."""
+
+    waiting: list[bytes]
+
+    def send(self, to: str, data: bytes, *, patience: float) -> bytes:  # noqa: ARG002 - a network's signature
+        if to != REQUESTER:
+            raise ProtocolError("While a request is answered, the analyst sends to the requester alone.")
+        self.waiting.append(data)
+        return b""
+
+
+class AnalystSite:
+    """Leads a run, and answers requests together with the parties.
 
     Parameters
     ----------
     settings : RunSettings
     folder : path
         Where the analyst keeps what it trained, and its ledger.
-    ask : callable
-        Asks sites for a step and returns what each answers; raises where one does not, or answers with an error.
+    identity : Identity
+        With the server's certificate.
+    network : Network
     trusted : sequence of str
         Types beyond scikit-learn's own that a model may contain.
     """
 
-    settings: RunSettings
-    folder: Path
-    ask: Ask
-    progress: Progress = field(default_factory=Progress)
-    trusted: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        self._ledger = Ledger(self.folder / "ledger.jsonl")
+    def __init__(
+        self, settings: RunSettings, folder: Path, identity: Identity, network: Network, *, trusted: Sequence[str] = ()
+    ) -> None:
+        self.settings, self.progress = settings, Progress()
+        self._state = folder / settings.collaboration
+        self._ledger, self._runs = Ledger(folder / "ledger.jsonl"), Runs(self._state)
+        self._network = network
+        opened = Opened(self._state / "opened.txt")
+        self.office = PostOffice(ANALYST, identity, network, opened, trusted=tuple(trusted))
         self._analyst: Analyst | None = None
-        self.certificates: dict[str, str] = {}
-        self.run = self.settings.run
+        self._lock = threading.Lock()
+        self._sessions: dict[tuple[str, str], tuple[Node, Post]] = {}
+        self._answers: dict[str, list[bytes]] = {}
 
     @property
-    def _state(self) -> Path:
-        return self.folder / self.settings.collaboration
+    def run(self) -> str:
+        """The training that is used."""
+        return "" if self._analyst is None else self._analyst.run
 
     @property
-    def _parties(self) -> list[str]:
-        return sorted(self.settings.parties)
-
-    def _ask(self, step: str, to: Sequence[str] | Mapping[str, bytes], **header: Any) -> dict[str, Reply]:
-        bodies = dict(to) if isinstance(to, Mapping) else dict.fromkeys(to, b"")
-        return self.ask(step, bodies, {"timeout": self.settings.timeout} | header)
+    def certificates(self) -> dict[str, str]:
+        """The certificates of those who take part, the analyst's own included, by name."""
+        found = {name: each.pem for name, each in self.office.directory.items()}
+        return found | {ANALYST: self.office.identity.certificate.pem}
 
     # --- training -------------------------------------------------------------------------------------------
 
     def train(self) -> None:
-        """Train with all parties, and keep the result."""
-        model = read_model(base64.b64decode(self.settings.model), trusted=self.trusted)
+        """Train with all parties; what was trained before is used until all of them have committed."""
+        model = read_model(base64.b64decode(self.settings.model), trusted=self.office.trusted)
         analyst = Analyst(model, alignment=self.settings.alignment)
-        greetings = self._greet()
-        # At the start: nobody should send anything for a model that could not leave the analyst in the end.
-        require_consent(model, [name for name in self._parties if not greetings[name]["instance_models"]])
-        holders = [name for name in self._parties if greetings[name]["labels"]]
-        if self.settings.kind == "vertical" and len(holders) != 1:
-            raise InputError(f"Exactly one party must hold the labels. Got {holders or 'none'}.")
-        lead = self._parties[0]
-        self._ask("begin", self._parties, certificates=self.certificates, run=self.run)
-        self._ask("compare", [lead])
-        self._ask("anchor", [lead])
-        if self.settings.kind == "horizontal":
-            self._train_horizontal(analyst, lead, shared={g["span"] for g in greetings.values()} == {"shared"})
-        else:
-            self._train_vertical(analyst, lead, holders[0])
+        analyst.run = self.settings.run
+        meeting = AnalystMeeting(self.settings, self.office, model=model)
+        self._conduct(MEET, analyst.run, [meeting])
+        table = training(self.settings.kind, span=meeting.span)
+        self._conduct(table, analyst.run, [KeepingAnalyst(analyst, self._runs), analyst], holder=meeting.holder)
         self._analyst = analyst
-        self._keep(analyst)
 
-    def _greet(self) -> dict[str, dict[str, Any]]:
-        replies = self._ask("hello", self._parties, protocol=PROTOCOL, kind=self.settings.kind)
-        self.certificates = {name: str(reply.header["certificate"]) for name, reply in replies.items()}
-        return {name: reply.header for name, reply in replies.items()}
-
-    def _train_horizontal(self, analyst: Analyst, lead: str, *, shared: bool) -> None:
-        if shared:
-            self._ask("pair keys", self._parties)
-            self._ask("moments", self._parties)
-            self._ask("basis", [lead])
-        received = self._messages("represent", self._parties, Representation)
-        integrations = analyst.integrate([received[name] for name in self._parties])
-        self._ask("integration", {name: self._recorded(each, to=name) for name, each in integrations.items()})
-
-    def _train_vertical(self, analyst: Analyst, lead: str, holder: str) -> None:
-        self._ask("key", [lead])
-        received = self._messages("represent", self._parties, RecordRepresentation)
-        labels = self._messages("labels", [holder], RecordLabels)[holder]
-        report = analyst.join([received[name] for name in self._parties], labels)
-        self._ask("joined", {name: self._recorded(report, to=name) for name in self._parties})
-        shared = analyst.share_model()
-        self._ask("model", {name: self._recorded(shared, to=name) for name in self._parties})
-
-    def _messages(self, step: str, to: Sequence[str], kind: type[M]) -> dict[str, M]:
-        found = {name: message_of(reply.body, kind) for name, reply in self._ask(step, to).items()}
-        for name, message in found.items():
-            if getattr(message, "party", name) != name:
-                raise ProtocolError(f"Party {name!r} sent a {kind.__name__} in another party's name.")
-        return found
-
-    def _recorded(self, message: Message, *, to: str) -> bytes:
-        data = pack(message)
-        self._ledger.append(entry_of(message, to=to, n_bytes=len(data), request=self.run))
-        return data
-
-    # --- on disk ----------------------------------------------------------------------------------------------
-
-    def _keep(self, analyst: Analyst) -> None:
-        analyst.save(self._state / "analyst")
-        write_private(self._state / _RUN, json.dumps({"run": self.run, "parties": self._parties}))
-
-    def resume(self) -> None:
-        """Go on from a training that was kept, with the same parties."""
-        try:
-            kept = json.loads((self._state / _RUN).read_text(encoding="utf-8"))
-            self.run, parties = str(kept["run"]), list(kept["parties"])
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise StorageError(
-                f"The analyst has kept no training of {self.settings.collaboration!r}: train first."
-            ) from error
-        if parties != self._parties:
-            raise InputError(f"The collaboration was trained by {parties}. Asked to go on with {self._parties}.")
-        self._analyst = Analyst.load(self._state / "analyst", trusted=self.trusted)
-        self._greet()
-        self._ask("resume", self._parties, certificates=self.certificates, run=self.run)
-
-    # --- answering --------------------------------------------------------------------------------------------
-
-    def answer(self, envelopes: Mapping[str, bytes], *, how: str) -> dict[str, Any]:
-        """Have the parties answer a requester's envelopes; as plain content.
+    def resume(self, session: str) -> None:
+        """Go on from the training that was kept, with the same parties.
 
         Parameters
         ----------
-        envelopes : mapping of party to sealed request
-        how : {"views", "columns", "predict"}
-            Party views; Algorithm 3; or a prediction.
+        session : str
+            Unlike that of every other session.
         """
+        if not self._runs.current:
+            raise StorageError(f"The analyst has kept no training of {self.settings.collaboration!r}: train first.")
+        analyst = Analyst.load(self._runs.path(self._runs.current), trusted=self.office.trusted)
+        trained = sorted(analyst.widths_ or analyst.alignments_)
+        if trained != sorted(self.settings.parties):
+            raise InputError(
+                f"The collaboration was trained by {trained}. Asked to go on with {sorted(self.settings.parties)}."
+            )
+        self._conduct(RESUME, session, [AnalystMeeting(self.settings, self.office, run=analyst.run)])
+        self._analyst = analyst
+
+    def _conduct(self, protocol: Protocol, session: str, roles: list[Any], *, holder: str | None = None) -> None:
+        cast = Cast(tuple(sorted(self.settings.parties)), holder=holder)
+        post = Post(
+            self.office,
+            protocol,
+            session,
+            record=self._ledger.append,
+            patience=self.settings.timeout,
+            progress=self.progress,
+        )
+        Node(ANALYST, protocol, cast, roles, post).conduct()
+
+    # --- answering ------------------------------------------------------------------------------------------
+
+    def handle(self, sealed: bytes) -> bytes:
+        """Take an envelope of a party, which answers a request with what the analyst needs for it."""
+        return self.office.handle(sealed, self._session)
+
+    def _session(self, envelope: Envelope, message: Message | None) -> tuple[Node, Post]:  # noqa: ARG002
+        """The node of a request's session, which the first party's message for it begins."""
+        key = (envelope.about.session, envelope.about.protocol)
+        with self._lock:
+            if key not in self._sessions:
+                if self._analyst is None or self.settings.kind != "vertical":
+                    raise PrivacyError("Only a trained vertical collaboration answers requests.")
+                if key[0] not in self._answers:
+                    raise ProtocolError("A party sent what nobody has asked the analyst for.")
+                self._sessions[key] = self._begin(asking(key[1]), key[0], self._analyst)
+            return self._sessions[key]
+
+    def _begin(self, protocol: Protocol, session: str, analyst: Analyst) -> tuple[Node, Post]:
+        office = replace(self.office, network=_Outbox(self._answers[session]))
+        post = Post(office, protocol, session, record=self._ledger.append)
+        role = AnsweringAnalyst(analyst, probabilities=hasattr(analyst.model_, "predict_proba"))
+        return Node(ANALYST, protocol, Cast(tuple(sorted(self.settings.parties))), [role], post), post
+
+    def answer(self, session: str, envelopes: Mapping[str, bytes]) -> dict[str, list[bytes]]:
+        """Bring a requester's envelopes to the parties; what they reply, and what the analyst adds."""
         if self._analyst is None or self.settings.kind != "vertical":
             raise PrivacyError(
                 "Only a trained vertical collaboration answers requests. Horizontal parties explain alone."
             )
-        unknown = sorted(set(envelopes) - set(self.settings.parties))
-        if unknown or not envelopes:
-            raise InputError(f"A request goes to parties of {self._parties}.")
-        if how == "views":
-            replies = self._ask("explain", envelopes)
-            answers = {name: _text(reply.body) for name, reply in replies.items()}
-            return {"answers": answers, "seconds": {name: r.header["seconds"] for name, r in replies.items()}}
-        if how == "columns":
-            return self._columns(self._analyst, envelopes)
-        if how == "predict":
-            return self._predict(self._analyst, envelopes)
-        raise InputError("A request is answered by 'views', 'columns' or 'predict'.")
+        if not envelopes or not set(envelopes) <= set(self.settings.parties):
+            raise InputError(f"A request goes to parties of {sorted(self.settings.parties)}.")
+        with self._lock:
+            if session in self._answers:
+                raise ProtocolError("A request is answered once. This one is being answered.")
+            self._answers[session] = []
+        try:
+            with ThreadPoolExecutor(max_workers=len(envelopes)) as threads:
+                replies = threads.map(self._relayed, envelopes, envelopes.values())
+            found = {name: [reply] for name, reply in zip(envelopes, replies, strict=True)}
+            return found | {ANALYST: self._answers[session]}
+        finally:
+            with self._lock:
+                del self._answers[session]
+                self._sessions = {key: each for key, each in self._sessions.items() if key[0] != session}
 
-    def _columns(self, analyst: Analyst, envelopes: Mapping[str, bytes]) -> dict[str, Any]:
-        parts, sealed = [], {}
-        for name, reply in self._ask("columns", envelopes).items():
-            at = int(reply.header["sealed"])
-            sealed[name], part = _text(reply.body[:at]), unpack(reply.body[at:])
-            if not isinstance(part, RecordOffsets | CoalitionTable) or part.party != name:
-                raise ProtocolError(f"Party {name!r} must send what its columns add. It sent a {type(part).__name__}.")
-            parts.append(part)
-        explained = explain_all(analyst, parts)
-        return {"answers": sealed, "explanation": _text(self._recorded(Answer(explained), to="requester"))}
-
-    def _predict(self, analyst: Analyst, envelopes: Mapping[str, bytes]) -> dict[str, Any]:
-        replies = self._ask("records", envelopes)
-        received = [message_of(reply.body, RecordRepresentation) for reply in replies.values()]
-        probabilities = hasattr(analyst.model_, "predict_proba")
-        predicted = analyst.predict_records(received, probabilities=probabilities)
-        classes = [str(label) for label in getattr(analyst.model_, "classes_", ())]
-        return {"predictions": predicted.tolist(), "classes": classes if probabilities else []}
-
-
-def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+    def _relayed(self, to: str, sealed: bytes) -> bytes:
+        try:
+            return self._network.send(to, sealed, patience=self.settings.timeout)
+        except DcshapError as error:
+            return refusal(error, site=ANALYST)

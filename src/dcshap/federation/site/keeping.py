@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from dcshap.collaboration import Analyst, HorizontalParty, VerticalParty
@@ -21,10 +22,14 @@ class KeepingParty:
     party : HorizontalParty or VerticalParty
     run : str
     folder : path
+    committed : callable
+        Is called once the training is used.
     """
 
-    def __init__(self, party: HorizontalParty | VerticalParty, run: str, folder: Path) -> None:
-        self._party, self._run, self._folder = party, run, folder
+    def __init__(
+        self, party: HorizontalParty | VerticalParty, run: str, folder: Path, committed: Callable[[], None]
+    ) -> None:
+        self._party, self._run, self._folder, self._committed = party, run, folder, committed
         self._runs, self._secrets = Runs(folder), Secrets.load(folder)
         party.anchor_seed = self._secrets.anchor_seed
         if isinstance(party, VerticalParty) and self._secrets.pseudonym_key is not None:
@@ -72,6 +77,7 @@ class KeepingParty:
             raise ProtocolError(f"Party {self._party.name!r} prepared another run than the one to be used.")
         self._runs.commit(self._run)
         self._party.receive_commit(message)
+        self._committed()
 
     def _vertical(self) -> VerticalParty:
         if not isinstance(self._party, VerticalParty):

@@ -122,8 +122,8 @@ class PartySite:
         )
         self._party.take(data.X, data.y)
         protocol = training(self.settings.kind, span=data.agreement.span)
-        cast, roles = Cast(self._names, holder=holder or None), [KeepingParty(self._party, run, self.folder), self._party]
-        self._sessions[run, protocol.name] = self._node(protocol, run, cast, roles)
+        cast, keeping = Cast(self._names, holder=holder or None), KeepingParty(self._party, run, self.folder, self._warm_up)
+        self._sessions[run, protocol.name] = self._node(protocol, run, cast, [keeping, self._party])
         return data
 
     def _resume(self, run: str) -> Data:
@@ -135,9 +135,11 @@ class PartySite:
             )
         if runs.current != run:
             runs.commit(run)
-        self._party = load_trained(self.config, self.collaboration)
         data = load_data(self.settings, base=self.config.folder)
-        self._party.take(data.X, data.y)
+        self._party = load_trained(self.config, self.collaboration)
+        if isinstance(self._party, VerticalParty):
+            self._party.bring_back(data.X)
+            self._warm_up()
         return data
 
     def _asked(self, envelope: Envelope, request: Request) -> tuple[Node, Post]:
@@ -147,16 +149,16 @@ class PartySite:
             raise ProtocolError("Only a trained vertical collaboration answers requests.")
         admission = Admission(self.config, self.collaboration, self.office.identity, self.ledger)
         admission.require(request, envelope, run=party.run)
-        self._warm_up(party)
         cast = Cast(self._names, viewers=admission.viewers(request, self._names))
         roles = [AnsweringParty(party, admission.records(request, party.held), request)]
         charge = admission.charging(request)
         more = {"record": charge, "requester": request.requester, "n_records": len(request.records)}
         return self._node(asking(request.protocol), request.identifier, cast, roles, **more)
 
-    def _warm_up(self, party: VerticalParty) -> None:
+    def _warm_up(self) -> None:
         """Explain one of the party's own records to nobody, so that the first requester need not wait for compilers."""
-        shared = party.shared_model_
+        party = self.party
+        shared = party.shared_model_ if isinstance(party, VerticalParty) else None
         if shared is None or len(party.agreement.schema) + len(shared.widths) > _WARM_UP:
             return
         record = party.held.select(party.held.identifiers[:1])
