@@ -13,8 +13,8 @@ import typer
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap.cli.console import note
-from dcshap.collaboration.storage import CONTENTS
 from dcshap.exceptions import InputError, StorageError
+from dcshap.storage import CONTENTS
 
 __all__ = ["RowsArgument", "Run", "RunArgument", "named_files", "read_table"]
 

@@ -24,8 +24,8 @@ from dcshap.collaboration.messages import (
 )
 from dcshap.collaboration.records import Pseudonyms
 from dcshap.collaboration.stacking import KEY_WIDTH, stack
-from dcshap.collaboration.storage import State, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+from dcshap.storage import State, interpreting, read_folder, write_folder
 
 __all__ = ["Analyst"]
 
@@ -163,7 +163,7 @@ class Analyst:
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read an analyst from its folder."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
-        with understood(folder):
+        with interpreting(folder):
             return cls._from_state(state)
 
     @classmethod

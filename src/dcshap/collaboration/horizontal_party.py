@@ -14,9 +14,9 @@ from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix
-from dcshap.collaboration.storage import State
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+from dcshap.storage import State
 
 __all__ = ["HorizontalParty"]
 

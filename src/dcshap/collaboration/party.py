@@ -27,8 +27,8 @@ from dcshap.collaboration.reduction import (
     fit_reduction,
     random_basis,
 )
-from dcshap.collaboration.storage import State, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning
+from dcshap.storage import State, interpreting, read_folder, write_folder
 
 __all__ = ["OwnRows", "Party", "require_name"]
 
@@ -213,7 +213,7 @@ class Party:
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read a party from its folder. Its rows are not in it; what it remembers of them is."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
-        with understood(folder):
+        with interpreting(folder):
             return cls._from_state(state)
 
     def _state(self) -> State:

@@ -17,9 +17,9 @@ from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import ANALYST, Message, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
-from dcshap.collaboration.storage import PLAIN, State, plain, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, NotFittedError
 from dcshap.schema import Schema
+from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_folder
 
 __all__ = ["ANALYST", "Training", "for_each", "goodness"]
 
@@ -120,7 +120,7 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read a run from its folder; it predicts and explains as the one that was saved."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
-        with understood(folder):
+        with interpreting(folder):
             run = cls._from_state(state)
             names = [require_name(name) for name in state.content["parties"]]
         run.parties_ = {name: cls.party_class.load(Path(folder) / f"party-{name}", trusted=trusted) for name in names}

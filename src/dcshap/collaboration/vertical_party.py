@@ -13,8 +13,8 @@ from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import PseudonymKey, RecordLabels, RecordRepresentation, SharedModel
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.records import identifiers, pseudonyms
-from dcshap.collaboration.storage import State
 from dcshap.exceptions import InputError, NotFittedError
+from dcshap.storage import State
 
 __all__ = ["VerticalParty"]
 

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from dcshap.collaboration import Analyst
 from dcshap.collaboration.consent import require_consent
 from dcshap.collaboration.messages import Message, RecordLabels, RecordRepresentation, Representation
-from dcshap.collaboration.storage import read_model
 from dcshap.exceptions import InputError, PrivacyError, ProtocolError, StorageError
 from dcshap.explanation.messages import Answer, CoalitionTable, RecordOffsets
 from dcshap.explanation.vertical import explain_all
@@ -26,6 +25,7 @@ from dcshap.federation.progress import Progress
 from dcshap.federation.replies import Reply
 from dcshap.federation.site import require_collaboration, write_private
 from dcshap.federation.wire import pack, unpack
+from dcshap.storage import read_model
 
 __all__ = ["Ask", "Conductor", "RunSettings"]
 

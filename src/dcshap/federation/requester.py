@@ -15,7 +15,6 @@ from nvflare.fuel.flare_api import api_spec as engine
 from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
 from nvflare.tool.cli_output import set_output_format
 
-from dcshap.collaboration.storage import write_model
 from dcshap.exceptions import FederationError, InputError
 from dcshap.explanation.messages import Answer, RecordPart
 from dcshap.explanation.vertical import unite_views, with_parts
@@ -29,6 +28,7 @@ from dcshap.federation.requests import Request
 from dcshap.federation.site import FULL
 from dcshap.federation.vertical import REQUEST
 from dcshap.shapley import Explanation
+from dcshap.storage import write_model
 
 __all__ = ["Requester"]
 

@@ -7,11 +7,8 @@ not at all.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,53 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from dcshap._bytes import UNREADABLE, archive_bytes, read_archive
 from dcshap._typing import Array
 from dcshap.exceptions import StorageError
+from dcshap.storage.estimators import read_model, write_model
 
-__all__ = ["PLAIN", "State", "plain", "read_folder", "read_model", "understood", "write_folder", "write_model"]
+__all__ = ["CONTENTS", "PLAIN", "State", "interpreting", "plain", "read_folder", "write_folder"]
 
 PLAIN = (str, int, float, bool, dict)
 
 VERSION = 1
 CONTENTS = "contents.json"
-
-# Parts of scikit-learn's own estimators that skops does not know: plain arrays in compiled clothes.
-TRUSTED = frozenset(
-    {
-        "sklearn._loss.link.LogitLink",
-        "sklearn._loss.loss.HalfTweedieLossIdentity",
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.calibration._SigmoidCalibration",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-        "sklearn.gaussian_process.kernels.ConstantKernel",
-        "sklearn.gaussian_process.kernels.Product",
-        "sklearn.gaussian_process.kernels.RBF",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.metrics._dist_metrics.ManhattanDistance64",
-        "sklearn.neighbors._ball_tree.BallTree",
-        "sklearn.neighbors._kd_tree.KDTree",
-        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-        "sklearn.tree._tree.Tree",
-        "sklearn.utils._bunch.Bunch",
-    }
-)
-
-
-# What the readers of zip files, arrays and skops raise on bytes that nobody wrote.
-_UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,
-    EOFError,
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    ImportError,
-    RuntimeError,
-)
 
 
 @dataclass(frozen=True)
@@ -86,7 +47,7 @@ def write_folder(folder: str | Path, state: State) -> None:
         _require_own(target)
     files = {f"{name}.skops": write_model(model) for name, model in state.models.items()}
     if state.arrays:
-        files["arrays.npz"] = _array_bytes(state.arrays)
+        files["arrays.npz"] = archive_bytes(state.arrays)
     contents = {
         "format": "dcshap",
         "version": VERSION,
@@ -114,8 +75,8 @@ def plain(value: Any) -> Any:
 
 
 @contextmanager
-def understood(folder: str | Path) -> Iterator[None]:
-    """Where a folder's files are whole but do not fit together, say so."""
+def interpreting(folder: str | Path) -> Iterator[None]:
+    """Turn what goes wrong while a role is made from a folder's contents into a StorageError."""
     try:
         yield
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -141,31 +102,6 @@ def read_folder(folder: str | Path, *, kind: str, trusted: Sequence[str] = ()) -
     arrays = _read_arrays(target, data.pop("arrays.npz")) if "arrays.npz" in data else {}
     models = {name.removesuffix(".skops"): read_model(content, trusted=trusted) for name, content in data.items()}
     return State(kind, contents["content"], arrays, models)
-
-
-def write_model(model: Any) -> bytes:
-    """An estimator as bytes, through skops."""
-    from skops import io as skops  # noqa: PLC0415 - takes a second to import
-
-    data: bytes = skops.dumps(model)
-    return data
-
-
-def read_model(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
-    """The estimator in the bytes, if it is made of trusted types only."""
-    from skops import io as skops  # noqa: PLC0415 - takes a second to import
-
-    try:
-        found = skops.get_untrusted_types(data=data)
-        unknown = set(found) - TRUSTED - set(trusted)
-        if unknown:
-            raise StorageError(
-                f"A model must be made of trusted types. This one also contains {sorted(unknown)}. Nothing was "
-                f"loaded; name them in `trusted` if you know who wrote it."
-            )
-        return skops.loads(data, trusted=found)
-    except _UNREADABLE as error:
-        raise StorageError("A model could not be read: the file is damaged or from another version.") from error
 
 
 def _read_contents(folder: Path) -> dict[str, Any]:
@@ -219,16 +155,8 @@ def _read_checked(folder: Path, name: str, digest: str) -> bytes:
     return data
 
 
-def _array_bytes(arrays: dict[str, Array]) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
-
-
 def _read_arrays(folder: Path, data: bytes) -> dict[str, Array]:
     try:
-        # No pickle, ever: an array of objects would run what it contains.
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except _UNREADABLE as error:
+        return read_archive(data)
+    except UNREADABLE as error:
         raise StorageError(f"The arrays in {folder} are damaged, or contain objects, which are never read.") from error
