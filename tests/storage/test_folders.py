@@ -230,20 +230,6 @@ def test_what_dcshap_did_not_write_is_never_replaced(tmp_path, where):
     assert sorted((path, path.read_bytes()) for path in tmp_path.rglob("*") if path.is_file()) == before
 
 
-def test_a_write_that_fails_leaves_the_old_folder_and_no_scraps(saved, monkeypatch):
-    before = {path.name: path.read_bytes() for path in saved.iterdir()}
-
-    def full(*_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="no space"):
-        horizontal().parties_["party0"].save(saved)
-    monkeypatch.undo()
-    assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
-    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
-
-
 # --- damage ----------------------------------------------------------------------------------------------
 
 

@@ -146,6 +146,9 @@ class Analyst:
 
     def save(self, folder: str | Path) -> None:
         """Write the trained model and the alignments to a folder."""
+        write_folder(folder, self._state())
+
+    def _state(self) -> State:
         content = {
             "alignment": self.alignment,
             "resolutions": {name: a.resolution for name, a in self.alignments_.items()},
@@ -157,7 +160,7 @@ class Analyst:
         arrays: dict[str, Array] = {}
         for position, alignment in enumerate(self.alignments_.values()):
             arrays[f"weights_{position}"], arrays[f"intercept_{position}"] = alignment.weights, alignment.intercept
-        write_folder(folder, State(self.kind, content, arrays, {"model": self.model_}))
+        return State(self.kind, content, arrays, {"model": self.model_})
 
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -19,7 +19,7 @@ from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
 from dcshap.exceptions import InputError, NotFittedError
 from dcshap.schema import Schema
-from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_folder
+from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_tree
 
 __all__ = ["ANALYST", "Training", "for_each", "goodness"]
 
@@ -96,8 +96,17 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
 
     # --- on disk ------------------------------------------------------------------------------------------
 
-    def save(self, folder: str | Path) -> None:
-        """Write the run to a folder: one inside it per role. Between organisations, each keeps its own."""
+    def save(self, folder: str | Path, *, files: Mapping[str, bytes] | None = None) -> None:
+        """Write the run to a folder, one inside it per role: all of it or nothing, in place of an earlier run.
+
+        Between organisations, each keeps its own.
+
+        Parameters
+        ----------
+        folder : path
+        files : mapping of str to bytes, optional
+            More files to lie in the folder, by name.
+        """
         self._require_fitted()
         parameters = self.get_params(deep=False)
         schema = parameters.pop("schema", None)
@@ -111,10 +120,9 @@ class Training(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
             "parties": list(self.parties_),
             "sent": [asdict(line) for line in self.sent_],
         } | self._more_content()
-        write_folder(folder, State(self.kind, content, models=models))
-        for name, party in self.parties_.items():
-            party.save(Path(folder) / f"party-{name}")
-        self.analyst_.save(Path(folder) / ANALYST)
+        roles = {f"party-{name}": party._state() for name, party in self.parties_.items()}
+        states = {"": State(self.kind, content, models=models), **roles, ANALYST: self.analyst_._state()}
+        write_tree(folder, states, files=files)
 
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
