@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
 from dcshap.cli.explain import as_plain, show_explanation
-from dcshap.cli.tables import read_table
+from dcshap.cli.tables import read_table, select_columns
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def party_explain(
     site = SiteConfig.load(folder)
     settings = site.collaboration(collaboration)
     trained = HorizontalParty.load(site.state_folder(collaboration) / "party", trusted=settings.trusted)
-    explained = explain_rows(trained, read_table(rows)[list(trained.agreement.schema.names)])
+    explained = explain_rows(trained, select_columns(read_table(rows), trained.agreement.schema.names, rows))
     show_or_print(explained, as_json=as_json)
 
 
@@ -156,6 +157,8 @@ def ledger(
     """
     from dcshap.federation.ledger import Ledger  # noqa: PLC0415
 
+    if not folder.is_dir():
+        raise InputError(f"{folder} must be a participant's folder. There is none.")
     book = Ledger(folder / "dcshap" / "ledger.jsonl")
     count, lines = book.verify(), list(book)
     if as_json:
@@ -181,12 +184,19 @@ def say(text: str) -> None:
 
 
 def _settings(entries: list[str]) -> dict[str, Any]:
-    found = {}
+    from dcshap.collaboration import Agreement  # noqa: PLC0415
+
+    known, found = [entry.name for entry in fields(Agreement) if entry.name != "schema"], {}
     for entry in entries:
         name, separator, value = entry.partition("=")
-        if not separator:
-            raise typer.BadParameter(f"must be NAME=VALUE. Got {entry!r}.", param_hint="--set")
-        found[name] = yaml.safe_load(value)
+        if not separator or name not in known:
+            raise typer.BadParameter(f"must be NAME=VALUE, NAME one of {known}. Got {entry!r}.", param_hint="--set")
+        try:
+            found[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise typer.BadParameter(
+                f"must have a VALUE that YAML can read. Got {entry!r}.", param_hint="--set"
+            ) from error
     return found
 
 

@@ -32,6 +32,9 @@ from dcshap.storage import State, interpreting, read_folder, write_folder
 
 __all__ = ["OwnRows", "Party", "require_name"]
 
+# Names that mean somebody or something else in messages, requests and rights.
+RESERVED = {ANALYST: "the one who trains", "full": "the view of all features", "requester": "whoever asks"}
+
 
 @dataclass(frozen=True)
 class OwnRows:
@@ -50,8 +53,8 @@ def require_name(name: Any) -> str:
         raise InputError(
             "A party's name must be 1 to 64 letters, digits, spaces or any of '_.@-', not beginning with a dot."
         )
-    if name == ANALYST:
-        raise InputError(f"A party must not be called {ANALYST!r}: that is the name of the one who trains.")
+    if name in RESERVED:
+        raise InputError(f"A party must not be called {name!r}: that is the name of {RESERVED[name]}.")
     return name
 
 

@@ -171,7 +171,11 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a schema from a YAML file."""
-        return cls.from_yaml(Path(path).read_text(encoding="utf-8"))
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise SchemaError(f"{path} must be a YAML file in UTF-8. It is not.") from error
+        return cls.from_yaml(text)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, strings and numbers."""
