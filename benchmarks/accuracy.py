@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 from dcshap import datasets
 from dcshap.collaboration import Agreement, HorizontalTraining
-from dcshap.encoding import Encoder
 from dcshap.schema import Schema
+from dcshap.schema.encoding import Encoder
 
 __all__ = ["DIVISIONS", "measure", "run"]
 

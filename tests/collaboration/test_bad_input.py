@@ -93,7 +93,9 @@ def test_vertical_data_of_another_shape_is_refused(X):
     assert "mapping of party name to table" in failing(lambda: vertical().fit(X, [0, 1]))
 
 
-@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a" * 65, 3, "new\nline", "analyst"])
+@pytest.mark.parametrize(
+    "name", ["", "../up", "a/b", ".hidden", "a" * 65, 3, "new\nline", "analyst", "full", "requester"]
+)
 def test_names_that_cannot_be_a_folder_or_are_taken_are_refused(name):
     data = parties(2, 20)
     assert "InputError" in failing(lambda: horizontal().fit({name: data["party0"], "b": data["party1"]}))

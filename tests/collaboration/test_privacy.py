@@ -46,9 +46,9 @@ from dcshap.collaboration.messages import (
     SpanBasis,
 )
 from dcshap.collaboration.reduction import LinearReduction, TransformerReduction
-from dcshap.encoding import Encoder
 from dcshap.exceptions import PrivacyError
 from dcshap.schema import Schema
+from dcshap.schema.encoding import Encoder
 from tests.collaboration.helpers import RecordedHorizontal, RecordedVertical, parties, table, target
 
 BETWEEN_PARTIES = {AnchorSeed, PairKey, MaskedMoments, SpanBasis, PseudonymKey}

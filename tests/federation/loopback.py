@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 import psutil
 
-from dcshap.federation.local import LEAD, LocalFederation
-from dcshap.federation.processes import Site
-from dcshap.federation.setup import init_party
-from dcshap.federation.site import CollaborationConfig, Right, SiteConfig
+from dcshap.federation.flare.local import LEAD, LocalFederation
+from dcshap.federation.flare.processes import Site
+from dcshap.federation.flare.preparation import init_party
+from dcshap.federation.site.configuration import CollaborationConfig, Right, SiteConfig
 
 from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables
 from .twin import secrets_for

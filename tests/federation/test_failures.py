@@ -16,10 +16,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import Schema
 from dcshap.exceptions import FederationError, PrivacyError, ProtocolError, SchemaError
-from dcshap.federation.conductor import RunSettings
-from dcshap.federation.job import write_job
-from dcshap.federation.processes import Site
-from dcshap.federation.site import Secrets, SiteConfig
+from dcshap.federation.site.analyst_site import RunSettings
+from dcshap.federation.flare.job import write_job
+from dcshap.federation.flare.processes import Site
+from dcshap.federation.site.configuration import SiteConfig
+from dcshap.federation.site.secrets import Secrets
 
 from .loopback import ROWS, federation, runs_of, sabotage
 
@@ -171,7 +172,7 @@ def test_a_job_that_names_another_class_is_refused(fed, lead, tmp_path):
     job = write_job(tmp_path / "job", RunSettings(ROWS, "horizontal", tuple(PARTIES), run="x", model="x"))
     path = job / "party" / "config" / "config_fed_client.json"
     text = path.read_text().replace(
-        "dcshap.federation.executor.PartyExecutor", "nvflare.app_common.np.np_trainer.NPTrainer"
+        "dcshap.federation.flare.executor.PartyExecutor", "nvflare.app_common.np.np_trainer.NPTrainer"
     )
     path.write_text(text.replace('"collaboration": "rows"', '"sleep_time": 0'))
     assert _ended(lead, job, 60) != "FINISHED:COMPLETED"

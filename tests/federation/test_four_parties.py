@@ -16,7 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap.collaboration import HorizontalParty, VerticalParty
 from dcshap.explanation.rows import explain_rows
-from dcshap.federation.site import Secrets, SiteConfig
+from dcshap.federation.site.configuration import SiteConfig
+from dcshap.federation.site.secrets import Secrets
 
 from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables
 from .loopback import RECORDS, ROWS, federation, sabotage

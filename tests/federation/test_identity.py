@@ -7,7 +7,7 @@ import pytest
 
 from dcshap.exceptions import ProtocolError, StorageError
 from dcshap.federation import identity
-from dcshap.federation.identity import Identity
+from dcshap.federation.seals.identity import Identity
 
 from .twin import Authority
 
@@ -63,7 +63,7 @@ def test_a_cut_envelope_is_refused(bank, shop, cut):
 def test_an_old_envelope_is_refused(bank, shop, monkeypatch):
     sealed = bank.seal(CONTENT, to=shop.certificate, purpose="anchor")
     later = time.time() + identity.MAX_AGE + 1
-    monkeypatch.setattr("dcshap.federation.identity.time.time", lambda: later)
+    monkeypatch.setattr("dcshap.federation.seals.identity.time.time", lambda: later)
     with pytest.raises(ProtocolError, match="older"):
         shop.open(sealed, purpose="anchor")
 

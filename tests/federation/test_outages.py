@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from dcshap.cli.federation import federation as commands
 from dcshap.exceptions import FederationError
-from dcshap.federation.local import LEAD
-from dcshap.federation.processes import Site
+from dcshap.federation.flare.local import LEAD
+from dcshap.federation.flare.processes import Site
 
 from .conftest import OFFICER, people
 from .loopback import RECORDS, federation, runs_of

@@ -23,9 +23,9 @@ from dcshap.cli.federation import federation as commands
 from dcshap.collaboration import HorizontalParty
 from dcshap.exceptions import FederationError, InputError, PrivacyError
 from dcshap.explanation.rows import explain_rows
-from dcshap.federation.ledger import Ledger
-from dcshap.federation.setup import init_party
-from dcshap.federation.site import CollaborationConfig
+from dcshap.federation.seals.ledger import Ledger
+from dcshap.federation.flare.preparation import init_party
+from dcshap.federation.site.configuration import CollaborationConfig
 from dcshap.schema import Number
 
 from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
-
 import pandas as pd
 import pytest
 import yaml
@@ -14,7 +12,6 @@ from dcshap.federation.site import (
     Secrets,
     SiteConfig,
     load_data,
-    read_source,
 )
 
 TABLE = pd.DataFrame({"id": ["a", "b", "c"], "x": [1.0, 2.0, 3.0], "y": [5.0, 4.0, 3.0], "label": [0, 1, 0]})
@@ -23,10 +20,6 @@ TABLE = pd.DataFrame({"id": ["a", "b", "c"], "x": [1.0, 2.0, 3.0], "y": [5.0, 4.
 @pytest.fixture
 def folder(tmp_path):
     TABLE.to_csv(tmp_path / "t.csv", index=False)
-    TABLE.to_parquet(tmp_path / "t.parquet")
-    with sqlite3.connect(tmp_path / "t.db") as connection:
-        TABLE.to_sql("people", connection, index=False)
-    connection.close()
     Schema.from_frames({"a": TABLE[["x", "y"]]}).save(tmp_path / "schema.yaml")
     (tmp_path / "local").mkdir()
     return tmp_path
@@ -41,35 +34,6 @@ def config(**changes):
         "target": "label",
     }
     return CollaborationConfig(**(given | changes))
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet", "sql", "sql from the environment"])
-def test_a_table_comes_from_a_file_or_a_database(folder, kind, monkeypatch):
-    url = f"sqlite:///{folder / 't.db'}"
-    monkeypatch.setenv("PEOPLE_URL", url)
-    source = {
-        "csv": {"csv": "t.csv"},
-        "parquet": {"parquet": "t.parquet"},
-        "sql": {"sql": "select * from people", "url": url},
-        "sql from the environment": {"sql": "select * from people", "url": "env:PEOPLE_URL"},
-    }[kind]
-    assert read_source(source, base=folder).equals(TABLE)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        {},
-        {"csv": "a", "parquet": "b"},
-        {"csv": "missing.csv"},
-        {"sql": "select * from people", "url": "env:NOT_SET_ANYWHERE"},
-        {"sql": "select * from nothing", "url": "sqlite://"},
-        {"sql": "select 1", "url": "no url"},
-    ],
-)
-def test_a_table_that_cannot_be_read_is_refused(folder, source):
-    with pytest.raises(InputError):
-        read_source(source, base=folder)
 
 
 def test_a_table_is_cut_to_what_takes_part(folder):

@@ -26,9 +26,9 @@ from dcshap.exceptions import (
 from dcshap.explanation.horizontal import explain_rows
 from dcshap.explanation.disclosures import Answer, RecordPart
 from dcshap.explanation.vertical import unite_views, with_parts
-from dcshap.federation.ledger import Ledger
+from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.party import message_of
-from dcshap.federation.requests import Request
+from dcshap.federation.seals.requests import Request
 from dcshap.federation.site import Right, Secrets
 
 from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables

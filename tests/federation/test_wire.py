@@ -18,7 +18,7 @@ from dcshap.collaboration.records import pseudonyms
 from dcshap.exceptions import ProtocolError, StorageError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation import messages as e
-from dcshap.federation.wire import KINDS, pack, unpack
+from dcshap.federation.seals.wire import KINDS, pack, unpack
 
 RNG = np.random.default_rng(0)
 RECORDS = pseudonyms(["a", "b", "c"], key=b"k" * 32)

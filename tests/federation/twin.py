@@ -18,16 +18,16 @@ from cryptography.x509.oid import NameOID
 
 from dcshap import Schema
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed
-from dcshap.collaboration.storage import write_model
 from dcshap.exceptions import DcshapError, FederationError
-from dcshap.federation.conductor import Conductor, RunSettings
+from dcshap.federation.site.analyst_site import Conductor, RunSettings
 from dcshap.federation.horizontal import HorizontalSite
-from dcshap.federation.identity import Identity
+from dcshap.federation.seals.identity import Identity
 from dcshap.federation.party import PartySite
 from dcshap.federation.replies import Reply, error_header, raise_remote, require_sound
-from dcshap.federation.requests import Request
+from dcshap.federation.seals.requests import Request
 from dcshap.federation.site import CollaborationConfig, Secrets, SiteConfig
 from dcshap.federation.vertical import REQUEST, VerticalSite
+from dcshap.storage import write_model
 
 SEED = 7
 NAME = "study"

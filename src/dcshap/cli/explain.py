@@ -12,9 +12,10 @@ from rich.table import Table
 
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
-from dcshap.cli.tables import RowsArgument, Run, RunArgument
+from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
+from dcshap.collaborations import VerticalCollaboration
 from dcshap.exceptions import InputError
-from dcshap.explanation import PartyExplanation, VerticalCollaboration
+from dcshap.explanation import PartyExplanation
 
 __all__ = ["as_plain", "explain", "show_explanation"]
 
@@ -51,6 +52,9 @@ def explain(
     Examples: `dcshap explain run/ --party north rows.csv`,
     `dcshap explain run/ --party bank bank=bank.csv shop=shop.csv --index owen`
     """
+    require_folder_of(csv, html)
+    if jobs == 0:
+        raise InputError("--jobs must be a number of cores, or -1 for all of them. Got 0.")
     trained = Run.load(run)
     options: dict[str, Any] = {
         "reference": reference,

@@ -21,8 +21,8 @@ from dcshap.exceptions import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dcshap.federation.conductor import RunSettings
-    from dcshap.federation.requester import Requester
+    from dcshap.federation.flare.session import Session
+    from dcshap.federation.site.analyst_site import RunSettings
 
 __all__ = ["federation"]
 
@@ -66,7 +66,7 @@ def init(
 
     Example: `dcshap federation init project.yaml --out credit`
     """
-    from dcshap.federation.provision import Project, init_project  # noqa: PLC0415 - an optional extra, as below
+    from dcshap.federation.flare.provision import Project, init_project  # noqa: PLC0415 - an optional extra, as below
 
     for path in init_project(Project.load(project), out):
         output.print(str(path), highlight=False)
@@ -242,16 +242,16 @@ def demo(as_json: JsonOption = False, debug: DebugOption = False) -> None:  # no
 # --- how it looks ----------------------------------------------------------------------------------------------------
 
 
-def _requester(folder: Path, timeout: float) -> Requester:
-    from dcshap.federation.requester import Requester  # noqa: PLC0415
+def _requester(folder: Path, timeout: float) -> Session:
+    from dcshap.federation.flare.session import Session  # noqa: PLC0415
 
-    return Requester(folder, timeout=timeout)
+    return Session(folder, timeout=timeout)
 
 
 def _run_of(job: Path | None, collaboration: str | None, kind: Kind | None, parties: list[str] | None) -> RunSettings:
     """What a training is for, by a job's folder and the options that stand above it."""
-    from dcshap.federation.conductor import RunSettings  # noqa: PLC0415
-    from dcshap.federation.job import read_job  # noqa: PLC0415
+    from dcshap.federation.flare.job import read_job  # noqa: PLC0415
+    from dcshap.federation.site.analyst_site import RunSettings  # noqa: PLC0415
 
     given: dict[str, Any] = {
         "collaboration": collaboration,
@@ -267,7 +267,7 @@ def _run_of(job: Path | None, collaboration: str | None, kind: Kind | None, part
     return RunSettings(**named)
 
 
-def _running(asking: Requester, collaboration: str | None) -> str:
+def _running(asking: Session, collaboration: str | None) -> str:
     """The collaboration that is meant, which need not be said while one runs alone."""
     if collaboration is not None:
         return collaboration

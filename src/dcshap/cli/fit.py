@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 from rich.table import Table
 from sklearn.ensemble import (
@@ -20,8 +21,9 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
-from dcshap.cli.tables import About, Run, named_files, read_table
+from dcshap.cli.tables import About, Run, named_files, read_table, require_column, select_columns
 from dcshap.exceptions import InputError
+from dcshap.storage import require_writable
 
 __all__ = ["Model", "estimator", "fit"]
 
@@ -84,12 +86,10 @@ def horizontal(
 
     Example: `dcshap fit horizontal --party north=north.csv --party south=south.csv --target income --out run/`
     """
-    data = {}
-    for name, file in named_files(party).items():
-        table = read_table(file)
-        _require_column(table, target, file)
-        data[name] = (table.drop(columns=target), table[target])
+    require_writable(out)
+    data = {name: _rows_and_labels(file, target) for name, file in named_files(party).items()}
     dictionary = _schema(schema, {name: X for name, (X, _) in data.items()}, onehot)
+    held_out = None if test is None else _held_out(test, target, dictionary)
     collaboration = HorizontalCollaboration(
         estimator(model, regression=regression, seed=seed),
         _components(components),
@@ -104,14 +104,10 @@ def horizontal(
     with working("Training"):
         collaboration.fit(data)
         Run(collaboration, About("horizontal", target, None)).save(out)
-    collaboration.schema_.save(out / "schema.yaml")
     rows: list[dict[str, Any]] = [{"party": name, "rows": len(X)} for name, (X, _) in data.items()]
-    if test is not None:
-        held_out = read_table(test)
-        _require_column(held_out, target, test)
+    if held_out is not None:
         for row in rows:
-            X = held_out[list(collaboration.schema_.names)]
-            row["score"] = collaboration.score(X, held_out[target], party=row["party"])
+            row["score"] = collaboration.score(*held_out, party=row["party"])
     _report(out, model, rows, as_json=as_json)
 
 
@@ -135,10 +131,16 @@ def vertical(
 
     Example: `dcshap fit vertical --party bank=bank.csv --party shop=shop.csv --id customer --target default --out run/`
     """
+    require_writable(out)
+    if target == identifier:
+        raise InputError(f"The target and the record identifiers must be two columns. Got {target!r} for both.")
     tables = {name: read_table(file, index=identifier) for name, file in named_files(party).items()}
     holders = [name for name, table in tables.items() if target in table.columns]
     if len(holders) != 1:
-        raise InputError(f"Exactly one party must hold the target {target!r}. Got {holders or 'none'}.")
+        there = {name: list(table.columns) for name, table in tables.items()}
+        raise InputError(
+            f"Exactly one party must hold the target {target!r}. Got {holders or 'none'}. The columns are {there}."
+        )
     labels = tables[holders[0]][target]
     tables[holders[0]] = tables[holders[0]].drop(columns=target)
     collaboration = VerticalCollaboration(
@@ -180,7 +182,7 @@ def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
 
 
 def _components(given: float) -> int | float:
-    return int(given) if given >= 1 and given == int(given) else given
+    return int(given) if given >= 1 and given.is_integer() else given
 
 
 def _schema(path: Path | None, tables: dict[str, Any], onehot: list[str] | None) -> Schema:
@@ -189,9 +191,15 @@ def _schema(path: Path | None, tables: dict[str, Any], onehot: list[str] | None)
     return Schema.from_frames(tables, onehot=onehot or ()) if path is None else Schema.load(path)
 
 
-def _require_column(table: Any, column: str, file: Any) -> None:
-    if column not in table.columns:
-        raise InputError(f"{file} must have the target column {column!r}. It has {list(table.columns)}.")
+def _rows_and_labels(file: str | Path, target: str) -> tuple[pd.DataFrame, pd.Series]:
+    table = read_table(file)
+    require_column(table, target, file, what="target column")
+    return table.drop(columns=target), table[target]
+
+
+def _held_out(file: Path, target: str, schema: Schema) -> tuple[pd.DataFrame, pd.Series]:
+    X, y = _rows_and_labels(file, target)
+    return select_columns(X, schema.names, file), y
 
 
 def _report(out: Path, model: Model, rows: list[dict[str, Any]], *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from dcshap import HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
-from dcshap.cli.tables import RowsArgument, Run, RunArgument
+from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
 
 __all__ = ["predict"]
 
@@ -31,6 +31,7 @@ def predict(
 
     Example: `dcshap predict run/ --party north rows.csv`
     """
+    require_folder_of(csv)
     trained = Run.load(run)
     with working("Predicting"):
         frame = _predictions(trained, rows, party)

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.linalg
 
 from dcshap._typing import FloatArray
-from dcshap.encoding import CHUNK
 from dcshap.exceptions import InputError
+from dcshap.schema.encoding import CHUNK
 
 __all__ = ["Alignment", "AlignmentKind", "align"]
 

@@ -27,8 +27,8 @@ from dcshap.collaboration.messages import (
 )
 from dcshap.collaboration.records import Pseudonyms
 from dcshap.collaboration.stacking import KEY_WIDTH, stack
-from dcshap.collaboration.storage import State, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+from dcshap.storage import State, interpreting, read_folder, write_folder
 
 __all__ = ["Analyst"]
 
@@ -208,6 +208,10 @@ class Analyst:
 
     def save(self, folder: str | Path) -> None:
         """Write the trained model and the alignments to a folder."""
+        write_folder(folder, self.state())
+
+    def state(self) -> State:
+        """What the analyst is made of, to be written to disk."""
         content = {
             "run": self.run,
             "alignment": self.alignment,
@@ -221,13 +225,13 @@ class Analyst:
         arrays: dict[str, Array] = {}
         for position, alignment in enumerate(self.alignments_.values()):
             arrays[f"weights_{position}"], arrays[f"intercept_{position}"] = alignment.weights, alignment.intercept
-        write_folder(folder, State(self.kind, content, arrays, {"model": self.model_}))
+        return State(self.kind, content, arrays, {"model": self.model_})
 
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read an analyst from its folder."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
-        with understood(folder):
+        with interpreting(folder):
             return cls._from_state(state)
 
     @classmethod

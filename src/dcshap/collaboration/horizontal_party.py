@@ -15,9 +15,9 @@ from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix
-from dcshap.collaboration.storage import State
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+from dcshap.storage import State
 
 __all__ = ["HorizontalParty"]
 
@@ -145,8 +145,9 @@ class HorizontalParty(Party):
 
     # --- on disk --------------------------------------------------------------------------------------------
 
-    def _state(self) -> State:
-        state = super()._state()
+    def state(self) -> State:
+        """What the party is made of, with its alignment and the model."""
+        state = super().state()
         alignment = self.alignment
         state.content["resolution"] = alignment.resolution
         state.arrays.update(alignment_weights=alignment.weights, alignment_intercept=alignment.intercept)

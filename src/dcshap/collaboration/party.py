@@ -27,12 +27,15 @@ from dcshap.collaboration.reduction import (
     fit_reduction,
     random_basis,
 )
-from dcshap.collaboration.storage import State, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
+from dcshap.storage import State, interpreting, read_folder, write_folder
 
 __all__ = ["FULL", "OwnRows", "Party", "require_name"]
 
 FULL = "full"  # the view of all parties' features
+
+# Names that mean somebody or something else in messages, requests and rights.
+RESERVED = {ANALYST: "the one who trains", FULL: "the view of all features", REQUESTER: "whoever asks"}
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ def require_name(name: Any) -> str:
         raise InputError(
             "A party's name must be 1 to 64 letters, digits, spaces or any of '_.@-', not beginning with a dot."
         )
-    if name in (ANALYST, REQUESTER, FULL):
-        raise InputError(f"A party must not be called {ANALYST!r}, {REQUESTER!r} or {FULL!r}: others bear these names.")
+    if name in RESERVED:
+        raise InputError(f"A party must not be called {name!r}: that is the name of {RESERVED[name]}.")
     return name
 
 
@@ -245,16 +248,17 @@ class Party:
 
     def save(self, folder: str | Path) -> None:
         """Write the party to a folder of its own. It holds the private maps and seeds: keep it where the data are."""
-        write_folder(folder, self._state())
+        write_folder(folder, self.state())
 
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read a party from its folder. Its rows are not in it; what it remembers of them is."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
-        with understood(folder):
+        with interpreting(folder):
             return cls._from_state(state)
 
-    def _state(self) -> State:
+    def state(self) -> State:
+        """What the party is made of, to be written to disk; its rows are not in it."""
         content = {
             "name": self.name,
             "run": self.run,

@@ -14,8 +14,8 @@ from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import JoinReport, PseudonymKey, RecordLabels, RecordRepresentation, SharedModel
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.records import Pseudonyms, Records, identifiers, pseudonyms
-from dcshap.collaboration.storage import State
 from dcshap.exceptions import InputError, NotFittedError
+from dcshap.storage import State
 
 __all__ = ["VerticalParty"]
 
@@ -138,8 +138,9 @@ class VerticalParty(Party):
 
     # --- on disk ------------------------------------------------------------------------------------------
 
-    def _state(self) -> State:
-        state = super()._state()
+    def state(self) -> State:
+        """What the party is made of, with its copy of the model."""
+        state = super().state()
         state.content["key"] = self.key.hex()
         if self.shared_model_ is not None:
             state.content["widths"] = self.shared_model_.widths

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from uuid import uuid4
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.base import BaseEstimator, clone
 
-from dcshap._typing import Array
 from dcshap.collaboration.analyst import Analyst
-from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import ANALYST, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
-from dcshap.collaboration.storage import PLAIN, State, plain, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, NotFittedError
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
+from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_tree
 
-__all__ = ["CollaborationEstimator", "for_each", "goodness"]
+__all__ = ["CollaborationEstimator", "for_each"]
 
 
 class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
@@ -97,8 +94,17 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
 
     # --- on disk ------------------------------------------------------------------------------------------
 
-    def save(self, folder: str | Path) -> None:
-        """Write the run to a folder: one inside it per role. Between organisations, each keeps its own."""
+    def save(self, folder: str | Path, *, files: Mapping[str, bytes] | None = None) -> None:
+        """Write the run to a folder, one inside it per role: all of it or nothing, in place of an earlier run.
+
+        Between organisations, each keeps its own.
+
+        Parameters
+        ----------
+        folder : path
+        files : mapping of str to bytes, optional
+            More files to lie in the folder, by name.
+        """
         self._require_fitted()
         parameters = self.get_params(deep=False)
         schema = parameters.pop("schema", None)
@@ -112,16 +118,15 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
             "parties": list(self.parties_),
             "sent": [asdict(line) for line in self.sent_],
         }
-        write_folder(folder, State(self.kind, content, models=models))
-        for name, party in self.parties_.items():
-            party.save(Path(folder) / f"party-{name}")
-        self.analyst_.save(Path(folder) / ANALYST)
+        roles = {f"party-{name}": party.state() for name, party in self.parties_.items()}
+        states = {"": State(self.kind, content, models=models), **roles, ANALYST: self.analyst_.state()}
+        write_tree(folder, states, files=files)
 
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read a run from its folder; it predicts and explains as the one that was saved."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
-        with understood(folder):
+        with interpreting(folder):
             run = cls._from_state(state)
             names = [require_name(name) for name in state.content["parties"]]
         run.parties_ = {name: cls.party_class.load(Path(folder) / f"party-{name}", trusted=trusted) for name in names}
@@ -155,14 +160,6 @@ def for_each(names: Iterable[str], action: Callable[[str], None]) -> None:
         kinds = {type(error) for error in problems.values()}
         kind = kinds.pop() if len(kinds) == 1 else InputError
         raise kind(" ".join(f"{name!r}: {error}" for name, error in problems.items()))
-
-
-def goodness(model: Any, y: Any, predicted: Array) -> float:
-    """Accuracy of a classifier's predictions, R² of a regressor's."""
-    labels = as_labels(y)
-    if len(labels) != len(predicted):
-        raise InputError(f"There must be one label per row. Got {len(predicted)} rows and {len(labels)} labels.")
-    return float((accuracy_score if is_classifier(model) else r2_score)(labels, predicted))
 
 
 def _tuples(shapes: dict[str, list[int]]) -> dict[str, tuple[int, ...]]:

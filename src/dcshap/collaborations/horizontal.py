@@ -11,9 +11,10 @@ from dcshap.collaboration.alignment import AlignmentKind
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.horizontal_party import HorizontalParty
+from dcshap.collaboration.labels import goodness
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.reduction import ReductionKind
-from dcshap.collaborations.estimator import CollaborationEstimator, for_each, goodness
+from dcshap.collaborations.estimator import CollaborationEstimator, for_each
 from dcshap.exceptions import InputError
 from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
 from dcshap.explanation.engine import EngineOptions

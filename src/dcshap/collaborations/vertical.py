@@ -13,13 +13,14 @@ from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
+from dcshap.collaboration.labels import goodness
 from dcshap.collaboration.messages import ANALYST, REQUESTER, JoinReport, PseudonymKey
 from dcshap.collaboration.party import FULL, Party
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.collaboration.records import Records, in_one_order
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.vertical_party import VerticalParty
-from dcshap.collaborations.estimator import CollaborationEstimator, for_each, goodness
+from dcshap.collaborations.estimator import CollaborationEstimator, for_each
 from dcshap.exceptions import InputError, ModelError, ProtocolError, SchemaError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
 from dcshap.explanation.disclosures import Request

@@ -9,7 +9,7 @@ import numpy as np
 
 from dcshap._typing import FloatArray
 from dcshap.collaboration.baseline import Baseline
-from dcshap.explanation import HorizontalCollaboration
+from dcshap.collaborations import HorizontalCollaboration
 from dcshap.explanation.reference import Reference, reference_of
 from dcshap.paper.cells import Cell, Results
 from dcshap.paper.outcome import Experiment, Options, Outcome, Row, mean_and_sd, table_of

@@ -10,8 +10,9 @@ import pandas as pd
 from sklearn.base import clone
 
 from dcshap import report
+from dcshap.collaborations import HorizontalCollaboration
 from dcshap.datasets import load_heart_hospitals
-from dcshap.explanation import HorizontalCollaboration, disagreement
+from dcshap.explanation import disagreement
 from dcshap.paper.cells import Cell, Results
 from dcshap.paper.outcome import Experiment, Options, Outcome, Row, factor_of, mean_and_sd, table_of
 from dcshap.paper.packing import pack, unpack

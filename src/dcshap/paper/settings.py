@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 
+from dcshap.collaborations import HorizontalCollaboration
 from dcshap.exceptions import InputError
-from dcshap.explanation import HorizontalCollaboration
 
 __all__ = [
     "DATASETS",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dcshap import report
-from dcshap.explanation import VerticalCollaboration
+from dcshap.collaborations import VerticalCollaboration
 from dcshap.explanation.views import DC_FEATURES
 from dcshap.paper.cells import Cell, Results
 from dcshap.paper.outcome import Experiment, Options, Outcome, Row, table_of

@@ -15,8 +15,8 @@ from dcshap.collaboration.messages import Message
 from dcshap.exceptions import ProtocolError
 from dcshap.protocol.carrier import Answered, Carrier
 from dcshap.protocol.cast import Cast
-from dcshap.protocol.session import Session
 from dcshap.protocol.steps import CALL, Protocol, Step
+from dcshap.protocol.turns import Turns
 
 __all__ = ["Node"]
 
@@ -37,16 +37,16 @@ class Node:
     def __init__(self, me: str, protocol: Protocol, cast: Cast, roles: Sequence[Any], carrier: Carrier) -> None:
         self.me, self.protocol = me, protocol
         self._roles, self._carrier = roles, carrier
-        self._session = Session(protocol, cast, me)
+        self._turns = Turns(protocol, cast, me)
         self._lock = threading.RLock()  # held while the role computes, not while others are waited for
         self._waiting: dict[str, list[Answered]] = {}
 
     def conduct(self) -> None:
         """Lead the run through its table."""
         for step in self.protocol:
-            senders = dict.fromkeys(sender for sender, _ in self._session.cast.pairs(step))
+            senders = dict.fromkeys(sender for sender, _ in self._turns.cast.pairs(step))
             if step.on is None and self.me in senders:
-                self._send(step, self._session.recipients(step))
+                self._send(step, self._turns.recipients(step))
             elif step.on == CALL:
                 self._bring(step, dict.fromkeys(senders))
 
@@ -55,8 +55,8 @@ class Node:
         with self._answering(sender) as answers:
             if message is None:
                 with self._lock:
-                    called = self._session.call(step, sender)
-                self._send(called, self._session.recipients(called))
+                    called = self._turns.call(step, sender)
+                self._send(called, self._turns.recipients(called))
             else:
                 self._receive(step, sender, message)
         return answers
@@ -75,9 +75,9 @@ class Node:
 
     def _receive(self, name: str, sender: str, message: Message) -> None:
         with self._lock:
-            step = self._session.receive(name, sender, message)
+            step = self._turns.receive(name, sender, message)
             self._method("receive", step)(message)
-            cued = self._session.cued_by(step, sender)
+            cued = self._turns.cued_by(step, sender)
         for each, to in cued:
             self._send(each, to)
 
@@ -85,7 +85,7 @@ class Node:
         messages: dict[str, Message | None] = {}
         for recipient in to:
             with self._lock:
-                self._session.send(step, recipient)
+                self._turns.send(step, recipient)
                 message = self._method("send", step)(recipient)
             if recipient in self._waiting:
                 self._waiting[recipient].append(Answered(self.me, step.name, message))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from dcshap.collaboration import HorizontalTraining, VerticalTraining
 from dcshap.collaboration.messages import ANALYST, Sent
+from dcshap.collaborations import HorizontalCollaboration, VerticalCollaboration
 from dcshap.explanation import Disagreement, disagreement
 from dcshap.report.bars import rmse_bars
 from dcshap.report.labels import decimals_for, listed, plain_value, shortened, signed
@@ -29,7 +29,7 @@ __all__ = [
     "settings_table",
 ]
 
-Collaboration = HorizontalTraining | VerticalTraining
+Collaboration = HorizontalCollaboration | VerticalCollaboration
 
 MAX_CONTRADICTIONS = 12
 REPRESENTATIONS = ("Representation", "RecordRepresentation")
@@ -122,7 +122,7 @@ def _lead(collaboration: Collaboration) -> str:
     who = f"{', '.join(others)} and {last}"
     held = (
         "the same columns of different rows"
-        if isinstance(collaboration, HorizontalTraining)
+        if isinstance(collaboration, HorizontalCollaboration)
         else ("different columns of the same records")
     )
     return f"{who} hold {held}, and trained one model without showing them to each other."
@@ -175,7 +175,7 @@ def _setting(value: Any) -> str:
 
 
 def _schemas(collaboration: Collaboration) -> dict[str, Schema]:
-    if isinstance(collaboration, HorizontalTraining):
+    if isinstance(collaboration, HorizontalCollaboration):
         return {"all parties": collaboration.schema_}
     return {name: party.agreement.schema for name, party in collaboration.parties_.items()}
 

@@ -11,23 +11,22 @@ from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
+from nvflare.fuel.f3.cellnet.fqcn import FQCN
 
+from dcshap.collaboration.messages import ANALYST
 from dcshap.exceptions import DcshapError, FederationError
-from dcshap.federation.horizontal import HorizontalSite
-from dcshap.federation.identity import Identity
-from dcshap.federation.party import PartySite
-from dcshap.federation.replies import Reply, error_header, raise_remote
-from dcshap.federation.site import SiteConfig
-from dcshap.federation.vertical import VerticalSite
+from dcshap.federation.seals.identity import Identity
+from dcshap.federation.seals.post import refusal
+from dcshap.federation.site.configuration import SiteConfig
+from dcshap.federation.site.party_site import PartySite
 
-__all__ = ["PEER_TOPIC", "TOPIC", "PartyExecutor"]
+__all__ = ["TOPIC", "PartyExecutor", "as_shareable"]
 
 TOPIC = "dcshap"
-PEER_TOPIC = "dcshap.peer"
 
 
 class PartyExecutor(Executor):  # type: ignore[misc]  # nvflare is untyped
-    """Answers the analyst and other parties.
+    """Hands envelopes to the party's site, and the site's to others.
 
     Parameters
     ----------
@@ -38,7 +37,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]  # nvflare is untyped
     def __init__(self, collaboration: str) -> None:
         super().__init__()
         self.collaboration = collaboration
-        self._site: PartySite[Any] | None = None
+        self._site: PartySite | None = None
         self._engine: Any = None
         self._name = ""
 
@@ -47,7 +46,6 @@ class PartyExecutor(Executor):  # type: ignore[misc]  # nvflare is untyped
         if event_type == EventType.START_RUN:
             self._engine, self._name = fl_ctx.get_engine(), fl_ctx.get_identity_name()
             self._engine.register_aux_message_handler(topic=TOPIC, message_handle_func=self._asked)
-            self._engine.register_aux_message_handler(topic=PEER_TOPIC, message_handle_func=self._asked_by_peer)
 
     def execute(
         self,
@@ -61,49 +59,37 @@ class PartyExecutor(Executor):  # type: ignore[misc]  # nvflare is untyped
 
     def _asked(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG002
         try:
-            reply = self._at_site(fl_ctx).handle(request["step"], request["header"], request["body"])
-        except DcshapError as error:
-            reply = Reply(error_header(error, site=self._name))
+            reply = self._at_site(fl_ctx).handle(request["body"])
+        except DcshapError as error:  # the configuration is wrong, and whoever asks is told
+            reply = refusal(error, site=self._name)
         return as_shareable(reply)
 
-    def _asked_by_peer(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG002
-        try:
-            reply = Reply(body=self._at_site(fl_ctx).handle_peer(request["step"], request["body"]))
-        except DcshapError as error:
-            reply = Reply(error_header(error, site=self._name))
-        return as_shareable(reply)
-
-    def _at_site(self, fl_ctx: FLContext) -> PartySite[Any]:
-        # On the first message, so that what is wrong with the configuration is told to whoever asks.
+    def _at_site(self, fl_ctx: FLContext) -> PartySite:
         if self._site is None:
             kit = Path(fl_ctx.get_workspace().get_root_dir())
             config, identity = SiteConfig.load(kit), Identity(kit / "startup")
-            horizontal = config.collaboration(self.collaboration).kind == "horizontal"
-            site = HorizontalSite if horizontal else VerticalSite
-            self._site = site(config, identity, collaboration=self.collaboration, carry=self._carry)
+            self._site = PartySite(config, identity, collaboration=self.collaboration, network=self)
         return self._site
 
-    def _carry(self, to: str, step: str, sealed: bytes, timeout: float) -> bytes:
-        """Bring an envelope to another party, through the server, which the engine keeps from reading it as well."""
-        request = Shareable()
-        request["step"], request["body"] = step, sealed
+    def send(self, to: str, data: bytes, *, patience: float) -> bytes:
+        """Bring an envelope to another party, through the server, or to the analyst, which is the server."""
+        request, target = as_shareable(data), FQCN.ROOT_SERVER if to == ANALYST else to
         with self._engine.new_context() as fl_ctx:
             replies = self._engine.send_aux_request(
-                targets=[to], topic=PEER_TOPIC, request=request, timeout=timeout, fl_ctx=fl_ctx, secure=True
+                targets=[target], topic=TOPIC, request=request, timeout=patience, fl_ctx=fl_ctx, secure=to != ANALYST
             )
-        answered = replies.get(to)
+        answered = replies.get(target)
         code = ReturnCode.TIMEOUT if answered is None else answered.get_return_code()
         if code == ReturnCode.TIMEOUT:
-            raise FederationError(f"Party {to!r} did not answer {self._name!r} within {timeout:g} s.")
+            raise FederationError(f"{to!r} did not answer {self._name!r} within {patience:g} s.")
         if code != ReturnCode.OK:
-            raise FederationError(f"Party {to!r} cannot be reached by {self._name!r}. Is it running?")
-        raise_remote(answered["header"])
+            raise FederationError(f"{to!r} cannot be reached by {self._name!r}. Is it running?")
         body: bytes = answered["body"]
         return body
 
 
-def as_shareable(reply: Reply) -> Shareable:
-    """A reply for the engine to carry. Errors travel in it: a return code other than OK would end the run."""
+def as_shareable(body: bytes) -> Shareable:
+    """Bytes for the engine to carry. Errors travel in them: a return code other than OK would end the run."""
     shareable = make_reply(ReturnCode.OK)
-    shareable["header"], shareable["body"] = reply.header, reply.body
+    shareable["body"] = body
     return shareable

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from dcshap.exceptions import StorageError
-from dcshap.federation.conductor import RunSettings
+from dcshap.federation.site.analyst_site import RunSettings
 
 __all__ = ["CONTROLLER", "EXECUTOR", "NAME_BEGINS", "read_job", "write_job"]
 
-CONTROLLER = "dcshap.federation.controller.AnalystController"
-EXECUTOR = "dcshap.federation.executor.PartyExecutor"
+CONTROLLER = "dcshap.federation.flare.controller.AnalystController"
+EXECUTOR = "dcshap.federation.flare.executor.PartyExecutor"
 NAME_BEGINS = "dcshap "  # how the engine's names of our jobs begin
 _SERVER = Path("analyst", "config", "config_fed_server.json")
 _CLIENT = Path("party", "config", "config_fed_client.json")

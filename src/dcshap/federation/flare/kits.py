@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from dcshap.exceptions import StorageError
-from dcshap.federation.job import CONTROLLER, EXECUTOR
+from dcshap.federation.flare.job import CONTROLLER, EXECUTOR
 
 __all__ = ["Kit", "secure_party", "secure_server"]
 

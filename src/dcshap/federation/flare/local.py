@@ -16,9 +16,9 @@ from typing import Any, Self
 import yaml
 
 from dcshap.exceptions import FederationError
-from dcshap.federation.kits import Kit, secure_server
-from dcshap.federation.processes import Site, free_port
-from dcshap.federation.requester import Requester
+from dcshap.federation.flare.kits import Kit, secure_server
+from dcshap.federation.flare.processes import Site, free_port
+from dcshap.federation.flare.session import Session
 
 __all__ = ["LEAD", "LocalFederation", "provision"]
 
@@ -99,9 +99,9 @@ class LocalFederation:
         else:
             self.sites[name] = Site(self.kits[name], env=env)
 
-    def requester(self, name: str = LEAD, *, timeout: float = 30.0) -> Requester:
+    def requester(self, name: str = LEAD, *, timeout: float = 30.0) -> Session:
         """A session for somebody who may ask; use it in a `with` statement."""
-        return Requester(self.kits[name].folder, timeout=timeout)
+        return Session(self.kits[name].folder, timeout=timeout)
 
     def stop(self) -> None:
         """End all processes, all at once: each takes some seconds to say goodbye."""

@@ -17,8 +17,8 @@ from typing import Self
 import psutil
 
 from dcshap.exceptions import FederationError
-from dcshap.federation.identity import Identity
-from dcshap.federation.kits import Kit
+from dcshap.federation.flare.kits import Kit
+from dcshap.federation.seals.identity import Identity
 
 __all__ = ["Site", "free_port", "run_in_foreground"]
 

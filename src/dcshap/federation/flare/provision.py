@@ -16,11 +16,11 @@ import yaml
 
 from dcshap.collaboration.party import require_name
 from dcshap.exceptions import FederationError, InputError, StorageError
-from dcshap.federation.conductor import RunSettings
-from dcshap.federation.job import write_job
-from dcshap.federation.kits import Kit, secure_server
-from dcshap.federation.local import run_nvflare
-from dcshap.federation.site import require_collaboration
+from dcshap.federation.flare.job import write_job
+from dcshap.federation.flare.kits import Kit, secure_server
+from dcshap.federation.flare.local import run_nvflare
+from dcshap.federation.site.analyst_site import RunSettings
+from dcshap.federation.site.configuration import require_collaboration
 
 __all__ = ["Project", "approve", "init_project", "make_authority", "make_kit", "request_certificate"]
 
@@ -110,7 +110,7 @@ def init_project(project: Project, folder: str | Path) -> list[Path]:
     """Write the profile, one file per participant, who makes its certificate request from it, and the job.
 
     The job is there to be read before anybody agrees to it: what a run asks of each site, and that it brings no code.
-    A training is the same job with a model and an identifier of its own (see `Requester.train`).
+    A training is the same job with a model and an identifier of its own (see `Session.train`).
     """
     target, settings = Path(folder), RunSettings(project.name, project.kind, tuple(sorted(project.parties)))
     if target.exists() and any(target.iterdir()):

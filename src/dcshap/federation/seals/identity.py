@@ -107,13 +107,12 @@ class Identity:
     @cached_property
     def analyst(self) -> str:
         """The name on the certificate of the analyst's server, as this participant's own kit has it."""
+        client, admin = self._folder / "fed_client.json", self._folder / "fed_admin.json"
         try:
-            for file, path in (("fed_client.json", ("servers", 0, "identity")), ("fed_admin.json", ("admin", "server_identity"))):
-                if (self._folder / file).exists():
-                    found = json.loads(_read(self._folder, file))
-                    for key in path:
-                        found = found[key]
-                    return str(found)
+            if client.exists():
+                return str(json.loads(client.read_text(encoding="utf-8"))["servers"][0]["identity"])
+            if admin.exists():
+                return str(json.loads(admin.read_text(encoding="utf-8"))["admin"]["server_identity"])
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise StorageError(f"{self._folder} must name the analyst's server. It cannot be read.") from error
         return self.name  # the server's own kit

@@ -7,6 +7,7 @@ travel over a `Network`: NVIDIA FLARE's, or a simulated one.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,6 @@ from typing import Protocol as Interface
 
 from dcshap.collaboration.messages import REQUESTER, Message, Sent
 from dcshap.exceptions import DcshapError, ProtocolError
-from dcshap.federation.seals.progress import Progress
 from dcshap.federation.seals.envelopes import (
     About,
     Envelope,
@@ -27,6 +27,7 @@ from dcshap.federation.seals.envelopes import (
 )
 from dcshap.federation.seals.identity import Certificate, Identity
 from dcshap.federation.seals.ledger import Entry
+from dcshap.federation.seals.progress import Progress
 from dcshap.federation.seals.refusals import as_error, as_plain
 from dcshap.federation.seals.wire import pack, unpack
 from dcshap.protocol import Answered, Carrier, Node, Protocol, Step
@@ -55,20 +56,24 @@ class PostOffice:
     me : str
         The participant's name in protocols.
     identity : Identity
-    network : Network
-    opened : Opened
     directory : mapping of name to Certificate
         Whom this participant can seal to.
+    network : Network, optional
+    opened : Opened, optional
+        Both needed where others send to this participant.
     trusted : tuple of str
         Types beyond scikit-learn's own that a received model may contain.
+    seconds : mapping of name to float
+        How long others have worked on their last answer, by their own clocks, without waiting for third parties.
     """
 
     me: str
     identity: Identity
-    network: Network
-    opened: Opened
     directory: dict[str, Certificate] = field(default_factory=dict)
+    network: Network | None = None
+    opened: Opened | None = None
     trusted: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def handle(self, sealed: bytes, find: Callable[[Envelope, Message | None], tuple[Node, Post]]) -> bytes:
         """Open an envelope, have the node that it is for take what is in it, and seal what it answers.
@@ -83,14 +88,18 @@ class PostOffice:
             envelope = open_envelope(self.identity, sealed, me=self.me)
         except DcshapError as error:  # from nobody who is known, so there is nobody to seal an answer to
             return refusal(error, site=self.me)
+        began = time.perf_counter()
         try:
+            if self.opened is None:
+                raise ProtocolError(f"{self.me!r} is sent nothing but answers.")
             self.opened.once(envelope)
             message = unpack(envelope.content, trusted=self.trusted) if envelope.content else None
             node, post = find(envelope, message)
-            post.patience = _SHARE * envelope.about.patience
+            post.patience, post.waited = _SHARE * envelope.about.patience, 0.0
             answers = node.handle(envelope.about.step, envelope.about.sender, message)
             packed = [post.packed(answer.message, to=envelope.about.sender) for answer in answers]
-            content = framed(json.dumps({"steps": [answer.step for answer in answers]}).encode(), *packed)
+            told = {"steps": [a.step for a in answers], "seconds": time.perf_counter() - began - post.waited}
+            content = framed(json.dumps(told).encode(), *packed)
         except DcshapError as error:
             content = framed(json.dumps({"error": as_plain(error, site=self.me)}).encode())
         asked = envelope.about
@@ -112,6 +121,7 @@ class PostOffice:
                 raise as_error(told["error"])
             steps = [str(step) for step in told["steps"]]
             parts, _ = unframed(rest, len(steps))
+            self.seconds[sender] = float(told["seconds"])
         except (ValueError, TypeError, LookupError) as error:
             raise ProtocolError(f"The answer of {sender!r} cannot be read.") from error
         pairs = zip(steps, parts, strict=True)
@@ -150,7 +160,7 @@ class Post(Carrier):
         protocol: Protocol,
         session: str,
         *,
-        record: Record,
+        record: Record = lambda entry: None,  # noqa: ARG005 - a requester keeps no ledger
         requester: str = "",
         n_records: int = 0,
         patience: float = 60.0,
@@ -158,15 +168,17 @@ class Post(Carrier):
     ) -> None:
         self._office, self._protocol, self._session, self._record = office, protocol, session, record
         self._requester, self._n_records, self._progress = requester, n_records, progress
-        self.patience = patience
+        self.patience, self.waited = patience, 0.0
 
     def bring(self, step: Step, messages: Mapping[str, Message | None]) -> list[Answered]:
         """Send everybody's at the same time."""
         sealed = {to: self.sealed(step, to, message) for to, message in messages.items()}
         if self._progress is not None:
             self._progress.begin(step.name, list(messages), sent=sum(map(len, sealed.values())))
+        began = time.perf_counter()
         with ThreadPoolExecutor(max_workers=len(sealed)) as threads:
             outcomes = dict(zip(sealed, threads.map(lambda to: self._exchange(to, sealed[to]), sealed), strict=True))
+        self.waited += time.perf_counter() - began
         if self._progress is not None:
             self._progress.end()
         return all_or_error(outcomes)
@@ -190,6 +202,8 @@ class Post(Carrier):
 
     def _exchange(self, to: str, sealed: bytes) -> list[Answered] | DcshapError:
         try:
+            if self._office.network is None:
+                raise ProtocolError(f"{self._office.me!r} has no network to send by.")
             reply = self._office.network.send(to, sealed, patience=self.patience)
             if self._progress is not None:
                 self._progress.answered(to, len(reply))

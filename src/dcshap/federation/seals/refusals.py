@@ -12,7 +12,7 @@ __all__ = ["as_error", "as_plain"]
 
 def as_plain(error: DcshapError, *, site: str) -> dict[str, str]:
     """An error as plain content, with the site that it comes from."""
-    return {"kind": type(error).__name__, "text": str(error), "site": getattr(error, "site", site)}
+    return {"kind": type(error).__name__, "text": str(error), "site": error.site or site}
 
 
 def as_error(found: Any) -> DcshapError:
@@ -20,7 +20,7 @@ def as_error(found: Any) -> DcshapError:
     content = found if isinstance(found, dict) else {}
     kind = getattr(exceptions, str(content.get("kind")), None)
     site, text = str(content.get("site")), str(content.get("text"))
-    known = isinstance(kind, type) and issubclass(kind, DcshapError)
-    error = (kind if known else FederationError)(text if text.startswith(f"{site!r}: ") else f"{site!r}: {text}")
-    error.site = site  # kept when it is passed on
-    return error  # type: ignore[no-any-return]
+    known = kind if isinstance(kind, type) and issubclass(kind, DcshapError) else FederationError
+    error: DcshapError = known(text if text.startswith(f"{site!r}: ") else f"{site!r}: {text}")
+    error.site = site
+    return error

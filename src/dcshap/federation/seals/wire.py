@@ -11,8 +11,6 @@ import io
 import json
 import struct
 import typing
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -21,38 +19,23 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dcshap._bytes import UNREADABLE, array_bytes, read_array, read_table, table_bytes
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration import messages as collaboration
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.messages import Message
 from dcshap.collaboration.records import Pseudonyms
-from dcshap.collaboration.storage import read_model, write_model
 from dcshap.collaboration.summation import Words
 from dcshap.exceptions import ProtocolError
-from dcshap.explanation import messages as explanation
+from dcshap.explanation import disclosures as explanation
 from dcshap.explanation.statement import PartyExplanation
+from dcshap.storage import read_model, write_model
 
 __all__ = ["KINDS", "pack", "unpack"]
 
 _MAGIC = b"dcshap message 1\n"
 _DIGEST = 32
 _LENGTH = struct.Struct("<Q")
-
-# What the readers of arrays, tables and explanations raise on bytes that nobody wrote.
-_UNREADABLE = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    TypeError,
-    ValueError,
-    RuntimeError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    pa.ArrowException,
-)
 
 
 def _messages_of(module: Any) -> dict[str, type[Message]]:
@@ -68,30 +51,6 @@ KINDS: Mapping[str, type[Message]] = _messages_of(collaboration) | _messages_of(
 
 
 # --- bytes of the parts -----------------------------------------------------------------------------------------
-
-
-def _array_bytes(array: Array) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _read_array(data: io.BytesIO) -> Array:
-    # No pickle, ever: an array of objects would run what it contains.
-    array: Array = np.lib.format.read_array(data, allow_pickle=False)
-    return array
-
-
-def _table_bytes(table: pd.DataFrame) -> bytes:
-    arrow, sink = pa.Table.from_pandas(table), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, arrow.schema) as writer:
-        writer.write_table(arrow)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def _read_table(data: io.BytesIO) -> pd.DataFrame:
-    table: pd.DataFrame = pa.ipc.open_stream(data).read_all().to_pandas()
-    return table
 
 
 def _explanation_bytes(explained: PartyExplanation) -> bytes:
@@ -122,7 +81,7 @@ def _array(kinds: str, itemsize: int | None = None) -> _Field:
     def holds(value: Any) -> bool:
         return value.dtype.kind in kinds and itemsize in (None, value.dtype.itemsize)
 
-    return _Field(_array_bytes, _read_array, holds)
+    return _Field(array_bytes, read_array, holds)
 
 
 def _names(value: Any) -> bool:
@@ -138,13 +97,13 @@ def _counts(value: Any) -> bool:
 
 
 def _alignment_bytes(alignment: Alignment) -> bytes:
-    parts = [_array_bytes(np.array(alignment.resolution)), _array_bytes(alignment.weights)]
-    return b"".join([*parts, _array_bytes(alignment.intercept)])
+    parts = [array_bytes(np.array(alignment.resolution)), array_bytes(alignment.weights)]
+    return b"".join([*parts, array_bytes(alignment.intercept)])
 
 
 def _read_alignment(data: io.BytesIO) -> Alignment:
-    resolution = float(_read_array(data))
-    return Alignment(_read_array(data), _read_array(data), resolution)
+    resolution = float(read_array(data))
+    return Alignment(read_array(data), read_array(data), resolution)
 
 
 def _holds_alignment(alignment: Alignment) -> bool:
@@ -158,6 +117,7 @@ _FIELDS: Mapping[Any, _Field] = {
     bool: _plain(lambda value: isinstance(value, bool)),
     float: _plain(lambda value: isinstance(value, float)),
     dict[str, int]: _plain(_counts),
+    dict[str, str]: _plain(lambda value: isinstance(value, dict) and _names(value.values())),
     tuple[str, ...]: _plain(_names, tuple),
     bytes: _Field(bytes, lambda data: data.read(), lambda value: isinstance(value, bytes)),
     FloatArray: _array("f", 8),
@@ -165,7 +125,11 @@ _FIELDS: Mapping[Any, _Field] = {
     Words: _array("u", 1),
     Array: _array("biufU"),
     Alignment: _Field(_alignment_bytes, _read_alignment, _holds_alignment),
-    pd.DataFrame: _Field(_table_bytes, _read_table, lambda value: isinstance(value, pd.DataFrame)),
+    pd.DataFrame: _Field(
+        lambda frame: table_bytes(pa.Table.from_pandas(frame)),
+        lambda data: read_table(data).to_pandas(),
+        lambda value: isinstance(value, pd.DataFrame),
+    ),
     PartyExplanation: _Field(
         _explanation_bytes, PartyExplanation.load, lambda value: isinstance(value, PartyExplanation)
     ),
@@ -203,7 +167,7 @@ def pack(message: Message) -> bytes:
         try:
             sound = field.holds(value)
             part = field.write(value) if sound else b""
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise ProtocolError(f"The field {name!r} of a {kind} cannot be written down.") from error
         if not sound:
             raise ProtocolError(f"The field {name!r} of a {kind} is not of the type that travels.")
@@ -239,7 +203,7 @@ def unpack(data: bytes, *, trusted: Sequence[str] = ()) -> Message:
         at = start + _LENGTH.size + length
         header = json.loads(data[start + _LENGTH.size : at])
         kind, sizes = header["kind"], dict(header["fields"])
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ProtocolError("A message's header cannot be read.") from error
     if kind not in KINDS:
         raise ProtocolError(f"A message must be one of {sorted(KINDS)}. Got another kind.")
@@ -261,7 +225,7 @@ def _read_field(part: bytes, field: _Field, what: str) -> Any:
     try:
         value = field.read(io.BytesIO(part))
         sound = field.holds(value)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"The field {what} cannot be read: it is damaged, or contains objects.") from error
     if not sound:
         raise ProtocolError(f"The field {what} is not of the type it must have.")

@@ -16,7 +16,6 @@ from typing import Any
 from dcshap.collaboration import Analyst
 from dcshap.collaboration.consent import require_consent
 from dcshap.collaboration.messages import ANALYST, REQUESTER, Greeting, Hello, Introduction, Message, Ready, Resume
-from dcshap.collaboration.storage import read_model
 from dcshap.exceptions import DcshapError, InputError, PrivacyError, ProtocolError, StorageError
 from dcshap.explanation.answering import AnsweringAnalyst
 from dcshap.federation.seals.envelopes import Envelope, Opened
@@ -30,6 +29,7 @@ from dcshap.federation.site.meeting import VERSION
 from dcshap.federation.site.runs import Runs
 from dcshap.protocol import Cast, Node, Protocol
 from dcshap.protocol.steps import MEET, RESUME, asking, training
+from dcshap.storage import read_model
 
 __all__ = ["AnalystSite", "RunSettings"]
 
@@ -165,7 +165,7 @@ class AnalystSite:
         self._ledger, self._runs = Ledger(folder / "ledger.jsonl"), Runs(self._state)
         self._network = network
         opened = Opened(self._state / "opened.txt")
-        self.office = PostOffice(ANALYST, identity, network, opened, trusted=tuple(trusted))
+        self.office = PostOffice(ANALYST, identity, network=network, opened=opened, trusted=tuple(trusted))
         self._analyst: Analyst | None = None
         self._lock = threading.Lock()
         self._sessions: dict[tuple[str, str], tuple[Node, Post]] = {}

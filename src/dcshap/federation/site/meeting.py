@@ -107,7 +107,7 @@ class Meeting:
     # --- the same settings everywhere -----------------------------------------------------------------------
 
     def send_settings(self, to: str) -> Settings:  # noqa: ARG002 - all are sent the same
-        """This party's settings, as the one that leads, for the others to compare."""
+        """The settings of the party that leads, for the others to compare."""
         return Settings(json.dumps(self._agreed()))
 
     def receive_settings(self, message: Settings) -> None:

@@ -7,7 +7,6 @@ a party needs to begin a session: its own configuration, table, seeds, and the r
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ class PartySite:
         self.folder = config.state_folder(collaboration)
         self.ledger = Ledger(config.ledger)
         opened = Opened(self.folder / "opened.txt")
-        self.office = PostOffice(identity.name, identity, network, opened, trusted=self.settings.trusted)
+        self.office = PostOffice(identity.name, identity, network=network, opened=opened, trusted=self.settings.trusted)
         self._lock = threading.RLock()
         self._sessions: dict[tuple[str, str], tuple[Node, Post]] = {}
         self._party: HorizontalParty | VerticalParty | None = None
@@ -122,12 +121,15 @@ class PartySite:
         )
         self._party.take(data.X, data.y)
         protocol = training(self.settings.kind, span=data.agreement.span)
-        cast, keeping = Cast(self._names, holder=holder or None), KeepingParty(self._party, run, self.folder, self._warm_up)
+        cast, keeping = (
+            Cast(self._names, holder=holder or None),
+            KeepingParty(self._party, run, self.folder, self._warm_up),
+        )
         self._sessions[run, protocol.name] = self._node(protocol, run, cast, [keeping, self._party])
         return data
 
     def _resume(self, run: str) -> Data:
-        """Go on from an earlier training. One that was prepared here and counts elsewhere counts here too from now on."""
+        """Go on from an earlier training, also one that was prepared here and counts at the analyst already."""
         runs = Runs(self.folder)
         if runs.current != run and not runs.prepared(run):
             raise StorageError(
@@ -170,10 +172,9 @@ class PartySite:
         explain_view(party, record, blank, index="owen")
 
 
-def load_trained(config: SiteConfig, collaboration: str, *, folder: Path | None = None) -> Any:
-    """The party as the training that is used left it, with nobody else asked."""
-    settings, state = config.collaboration(collaboration), folder or config.state_folder(collaboration)
-    runs = Runs(state)
+def load_trained(config: SiteConfig, collaboration: str) -> Any:
+    """The party as the training that is used left it; nobody else is asked."""
+    settings, runs = config.collaboration(collaboration), Runs(config.state_folder(collaboration))
     if not runs.current:
         raise StorageError(f"Party {config.party!r} has kept no training of {collaboration!r}: train first.")
     kind = HorizontalParty if settings.kind == "horizontal" else VerticalParty

@@ -54,7 +54,9 @@ class Runs:
         try:
             save(self.path(run))
         except OSError as error:
-            raise StorageError(f"What was trained could not be kept ({type(error).__name__}): is the disk full?") from error
+            raise StorageError(
+                f"What was trained could not be kept ({type(error).__name__}): is the disk full?"
+            ) from error
 
     def prepared(self, run: str) -> bool:
         """Whether a run was kept whole."""

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcshap.encoding import Encoder, widths
 from dcshap.exceptions import SchemaError
 from dcshap.schema import Category, Number, Schema
+from dcshap.schema.encoding import Encoder, widths
 
 SCHEMA = Schema(
     (

@@ -7,12 +7,10 @@ not at all.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
+import os
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,53 +18,28 @@ from typing import Any
 
 import numpy as np
 
+from dcshap._bytes import UNREADABLE, archive_bytes, read_archive
 from dcshap._typing import Array
 from dcshap.exceptions import StorageError
+from dcshap.storage.estimators import read_model, write_model
 
-__all__ = ["PLAIN", "State", "plain", "read_folder", "read_model", "understood", "write_folder", "write_model"]
+__all__ = [
+    "CONTENTS",
+    "PLAIN",
+    "State",
+    "current",
+    "interpreting",
+    "plain",
+    "read_folder",
+    "require_writable",
+    "write_folder",
+    "write_tree",
+]
 
 PLAIN = (str, int, float, bool, dict)
 
 VERSION = 1
 CONTENTS = "contents.json"
-
-# Parts of scikit-learn's own estimators that skops does not know: plain arrays in compiled clothes.
-TRUSTED = frozenset(
-    {
-        "sklearn._loss.link.LogitLink",
-        "sklearn._loss.loss.HalfTweedieLossIdentity",
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.calibration._SigmoidCalibration",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-        "sklearn.gaussian_process.kernels.ConstantKernel",
-        "sklearn.gaussian_process.kernels.Product",
-        "sklearn.gaussian_process.kernels.RBF",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.metrics._dist_metrics.ManhattanDistance64",
-        "sklearn.neighbors._ball_tree.BallTree",
-        "sklearn.neighbors._kd_tree.KDTree",
-        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-        "sklearn.tree._tree.Tree",
-        "sklearn.utils._bunch.Bunch",
-    }
-)
-
-
-# What the readers of zip files, arrays and skops raise on bytes that nobody wrote.
-_UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,
-    EOFError,
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    ImportError,
-    RuntimeError,
-)
 
 
 @dataclass(frozen=True)
@@ -81,29 +54,99 @@ class State:
 
 def write_folder(folder: str | Path, state: State) -> None:
     """Write a state to a folder, in place of an earlier one; nobody but the owner can read it."""
-    target = Path(folder)
+    write_tree(folder, {"": state})
+
+
+def write_tree(folder: str | Path, states: Mapping[str, State], *, files: Mapping[str, bytes] | None = None) -> None:
+    """Write states to a folder and to folders inside it, in place of an earlier tree: all of them or nothing.
+
+    Parameters
+    ----------
+    folder : path
+        Nobody but its owner can read it.
+    states : mapping of str to State
+        By the name of the folder inside; the outer folder's own state is called "".
+    files : mapping of str to bytes, optional
+        More files for the outer folder, by name. They are replaced with it, and are not checked when it is read.
+    """
+    target = Path(folder).resolve()
+    require_writable(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as aside:
+        fresh = Path(aside) / "new"
+        _write_state(fresh, states[""], files or {})
+        for name, state in states.items():
+            if name:
+                _write_state(fresh / name, state, {})
+        _swap(fresh, target, Path(aside))
+
+
+def require_writable(folder: str | Path) -> None:
+    """Refuse a place where `write_tree` would refuse or fail to write: to be asked before work that takes long."""
+    target = Path(folder).resolve()
+    for place in (target, _earlier(target)):
+        if place.exists():
+            _require_own(place)
+    above = next(place for place in target.parents if place.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise StorageError(f"{folder} must be in a folder that can be written to. {above} cannot.")
+
+
+def current(folder: str | Path) -> Path:
+    """Where to read a folder, or one inside it: beside its place, if writing ended between the two renames."""
+    place = Path(folder)
+    for outer in (place, place.parent):
+        if not outer.exists() and _earlier(outer).exists():
+            return _earlier(outer) / place.relative_to(outer)
+    return place
+
+
+def _earlier(folder: Path) -> Path:
+    """Where a folder waits while a later one takes its place."""
+    target = folder.resolve()
+    return target.parent / f".{target.name}.earlier"
+
+
+def _swap(fresh: Path, target: Path, aside: Path) -> None:
+    """Put a finished folder in place of an earlier one. No system call exchanges two folders, so it takes two renames.
+
+    Whenever the process ends, either the earlier or the later one can be read (see `current`).
+    """
+    _settle(target, aside)  # a swap that was cut short
     if target.exists():
-        _require_own(target)
+        target.rename(_earlier(target))
+    try:
+        fresh.rename(target)
+    finally:
+        _settle(target, aside)
+
+
+def _settle(target: Path, aside: Path) -> None:
+    """Throw an earlier folder away if a later one has taken its place; put it back otherwise."""
+    earlier = _earlier(target)
+    if earlier.exists():
+        earlier.rename(Path(tempfile.mkdtemp(dir=aside)) / "earlier" if target.exists() else target)
+
+
+def _write_state(folder: Path, state: State, more: Mapping[str, bytes]) -> None:
     files = {f"{name}.skops": write_model(model) for name, model in state.models.items()}
     if state.arrays:
-        files["arrays.npz"] = _array_bytes(state.arrays)
+        files["arrays.npz"] = archive_bytes(state.arrays)
     contents = {
         "format": "dcshap",
         "version": VERSION,
         "kind": state.kind,
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+        "more": sorted(more),
         "content": state.content,
     }
     files[CONTENTS] = json.dumps(contents | {"sha256": _digest(contents)}, indent=1).encode()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as aside:
-        fresh = Path(aside) / "new"
-        fresh.mkdir(mode=0o700)
-        for name, data in files.items():
-            (fresh / name).write_bytes(data)
-        if target.exists():
-            target.rename(Path(aside) / "old")
-        fresh.rename(target)
+    folder.mkdir(mode=0o700)
+    for name, data in (files | dict(more)).items():
+        with (folder / name).open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # or a power cut after the renames would leave a folder of empty files
 
 
 def plain(value: Any) -> Any:
@@ -114,8 +157,8 @@ def plain(value: Any) -> Any:
 
 
 @contextmanager
-def understood(folder: str | Path) -> Iterator[None]:
-    """Where a folder's files are whole but do not fit together, say so."""
+def interpreting(folder: str | Path) -> Iterator[None]:
+    """Turn what goes wrong while a role is made from a folder's contents into a StorageError."""
     try:
         yield
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -133,7 +176,7 @@ def read_folder(folder: str | Path, *, kind: str, trusted: Sequence[str] = ()) -
     trusted : sequence of str
         Types beyond scikit-learn's own that a model may contain, by their full names.
     """
-    target = Path(folder)
+    target = current(folder)
     contents = _read_contents(target)
     if contents["kind"] != kind:
         raise StorageError(f"{target} must hold a {kind}. It holds a {contents['kind']}.")
@@ -141,31 +184,6 @@ def read_folder(folder: str | Path, *, kind: str, trusted: Sequence[str] = ()) -
     arrays = _read_arrays(target, data.pop("arrays.npz")) if "arrays.npz" in data else {}
     models = {name.removesuffix(".skops"): read_model(content, trusted=trusted) for name, content in data.items()}
     return State(kind, contents["content"], arrays, models)
-
-
-def write_model(model: Any) -> bytes:
-    """An estimator as bytes, through skops."""
-    from skops import io as skops  # noqa: PLC0415 - takes a second to import
-
-    data: bytes = skops.dumps(model)
-    return data
-
-
-def read_model(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
-    """The estimator in the bytes, if it is made of trusted types only."""
-    from skops import io as skops  # noqa: PLC0415 - takes a second to import
-
-    try:
-        found = skops.get_untrusted_types(data=data)
-        unknown = set(found) - TRUSTED - set(trusted)
-        if unknown:
-            raise StorageError(
-                f"A model must be made of trusted types. This one also contains {sorted(unknown)}. Nothing was "
-                f"loaded; name them in `trusted` if you know who wrote it."
-            )
-        return skops.loads(data, trusted=found)
-    except _UNREADABLE as error:
-        raise StorageError("A model could not be read: the file is damaged or from another version.") from error
 
 
 def _read_contents(folder: Path) -> dict[str, Any]:
@@ -179,7 +197,8 @@ def _read_contents(folder: Path) -> dict[str, Any]:
         raise StorageError(f"{folder / CONTENTS} is damaged.") from error
     if not complete or version != VERSION:
         raise StorageError(f"{folder} must be of version {VERSION}. It is of version {version!r}: train again.")
-    if _digest(contents) != digest or not isinstance(contents.get("files"), dict) or "content" not in contents:
+    whole = isinstance(contents.get("files"), dict) and isinstance(contents.get("more", []), list)
+    if _digest(contents) != digest or not whole or "content" not in contents:
         raise StorageError(f"{folder / CONTENTS} is damaged.")
     return dict(contents)
 
@@ -190,21 +209,22 @@ def _digest(contents: dict[str, Any]) -> str:
 
 def _require_own(folder: Path) -> None:
     """Refuse to replace a folder that holds anything which dcshap did not write."""
-    refusal = f"{folder} must be empty, new, or a folder that dcshap wrote. It holds other files."
+    refusal = f"{folder} must be empty, new, or a folder that dcshap wrote."
     if not folder.is_dir():
-        raise StorageError(refusal)
+        raise StorageError(f"{refusal} It is a file.")
     entries = {entry.name: entry for entry in folder.iterdir()}
     if not entries:
         return
     try:
-        written = {CONTENTS, *_read_contents(folder)["files"]}
+        contents = _read_contents(folder)
     except StorageError as error:
-        raise StorageError(refusal) from error
+        raise StorageError(f"{refusal} It holds other files.") from error
+    written = [CONTENTS, *contents["files"], *contents.get("more", [])]
     for name, entry in entries.items():
         if entry.is_dir() and not entry.is_symlink():
             _require_own(entry)
         elif name not in written:
-            raise StorageError(refusal)
+            raise StorageError(f"{refusal} It also holds {name!r}: move that, or choose another folder.")
 
 
 def _read_checked(folder: Path, name: str, digest: str) -> bytes:
@@ -219,16 +239,8 @@ def _read_checked(folder: Path, name: str, digest: str) -> bytes:
     return data
 
 
-def _array_bytes(arrays: dict[str, Array]) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
-
-
 def _read_arrays(folder: Path, data: bytes) -> dict[str, Array]:
     try:
-        # No pickle, ever: an array of objects would run what it contains.
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except _UNREADABLE as error:
+        return read_archive(data)
+    except UNREADABLE as error:
         raise StorageError(f"The arrays in {folder} are damaged, or contain objects, which are never read.") from error

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dcshap.exceptions import StorageError
-from dcshap.federation.kits import Kit, secure_party
-from dcshap.federation.site import (
+from dcshap.federation.flare.kits import Kit, secure_party
+from dcshap.federation.site.configuration import (
     CONFIG,
     CollaborationConfig,
     Right,
-    Secrets,
     SiteConfig,
-    load_data,
     require_collaboration,
 )
+from dcshap.federation.site.holdings import load_data
+from dcshap.federation.site.secrets import Secrets
 
 __all__ = ["Prepared", "init_party"]
 

@@ -12,7 +12,17 @@ import pandas as pd
 from dcshap._typing import Array, FloatArray
 from dcshap.exceptions import SchemaError
 
-__all__ = ["Category", "Column", "Number", "column_codes", "column_from_dict", "column_from_tables", "misfit"]
+__all__ = [
+    "Category",
+    "Column",
+    "Number",
+    "code_misfit",
+    "column_codes",
+    "column_from_dict",
+    "column_from_tables",
+    "column_median",
+    "misfit",
+]
 
 Label = str | int | float | bool
 Encoding = Literal["ordinal", "onehot"]
@@ -152,6 +162,27 @@ def misfit(column: Column, values: pd.Series[Any]) -> str | None:
     if unknown:
         return f"column {column.name!r} has {unknown} values that are none of its {len(column.categories)} categories"
     return None
+
+
+def code_misfit(column: Column, codes: FloatArray) -> str | None:
+    """What keeps codes (n,) from being codes of the column; None where they are."""
+    if isinstance(column, Number):
+        return None
+    given = codes[~np.isnan(codes)]
+    wrong = int(np.sum((given != np.rint(given)) | (given < 0) | (given >= len(column.categories))))
+    return f"column {column.name!r} the codes 0 to {len(column.categories) - 1}, {wrong} are not" if wrong else None
+
+
+def column_median(column: Column, codes: FloatArray) -> float:
+    """The typical code of codes (n,), missing ones left out: the median, rounded to a category; one-hot, the mode."""
+    given = codes[~np.isnan(codes)]
+    if not len(given):
+        return np.nan
+    if isinstance(column, Number):
+        return float(np.median(given))
+    if column.encoding == "onehot":
+        return float(np.bincount(given.astype(np.int64)).argmax())
+    return float(np.clip(np.rint(np.median(given)), 0, len(column.categories) - 1))
 
 
 def column_codes(column: Column, values: pd.Series[Any]) -> FloatArray:

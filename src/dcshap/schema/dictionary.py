@@ -35,18 +35,20 @@ import yaml
 
 from dcshap._tables import as_array, as_frame, is_array
 from dcshap._typing import FloatArray
-from dcshap.columns import (
+from dcshap.exceptions import InputError, RangeWarning, SchemaError
+from dcshap.schema.columns import (
     Category,
     Column,
     Number,
+    code_misfit,
     column_codes,
     column_from_dict,
     column_from_tables,
+    column_median,
     misfit,
 )
-from dcshap.exceptions import InputError, RangeWarning, SchemaError
 
-__all__ = ["Category", "Number", "Schema"]
+__all__ = ["Missing", "Schema"]
 
 Missing = Literal["error", "reference"]
 
@@ -169,7 +171,11 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a schema from a YAML file."""
-        return cls.from_yaml(Path(path).read_text(encoding="utf-8"))
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise SchemaError(f"{path} must be a YAML file in UTF-8. It is not.") from error
+        return cls.from_yaml(text)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, strings and numbers."""
@@ -226,18 +232,7 @@ class Schema:
         The median; for ordinal codes rounded to a category, for one-hot categories the mode. Missing values are left
         out; a column with nothing else in it is NaN.
         """
-        row = np.full(len(self), np.nan)
-        for j, column in enumerate(self.columns):
-            given = codes[~np.isnan(codes[:, j]), j]
-            if not len(given):
-                continue
-            if isinstance(column, Category) and column.encoding == "onehot":
-                row[j] = np.bincount(given.astype(np.int64)).argmax()
-            elif isinstance(column, Category):
-                row[j] = np.clip(np.rint(np.median(given)), 0, len(column.categories) - 1)
-            else:
-                row[j] = np.median(given)
-        return row
+        return np.array([column_median(column, codes[:, j]) for j, column in enumerate(self.columns)])
 
     def problems(self, table: Any) -> list[str]:
         """What keeps a DataFrame from fitting this schema, a sentence each: lacking, extra or unreadable columns."""
@@ -251,12 +246,8 @@ class Schema:
             found.append(f"columns {lacking} are lacking")
         if extra:
             found.append(f"columns {extra} are not in the schema")
-        for column in self.columns:
-            if column.name in frame.columns:
-                problem = misfit(column, frame[column.name])
-                if problem:
-                    found.append(problem)
-        return found
+        misfits = [misfit(column, frame[column.name]) for column in self.columns if column.name in frame.columns]
+        return found + [problem for problem in misfits if problem]
 
     def _codes_of_frame(self, frame: pd.DataFrame) -> FloatArray:
         found = self.problems(frame)
@@ -283,15 +274,9 @@ class Schema:
             raise SchemaError(
                 "An array must hold numbers, categories as their codes. Got other values: pass a DataFrame instead."
             ) from None
-        found = []
-        for j, column in enumerate(self.columns):
-            if isinstance(column, Category):
-                given = codes[~np.isnan(codes[:, j]), j]
-                wrong = int(np.sum((given != np.rint(given)) | (given < 0) | (given >= len(column.categories))))
-                if wrong:
-                    found.append(f"column {column.name!r} the codes 0 to {len(column.categories) - 1}, {wrong} are not")
-        if found:
-            raise SchemaError("An array must hold, in " + "; in ".join(found) + ".")
+        found = [code_misfit(column, codes[:, j]) for j, column in enumerate(self.columns)]
+        if any(found):
+            raise SchemaError("An array must hold, in " + "; in ".join(filter(None, found)) + ".")
         return codes
 
     def _check_values(self, codes: FloatArray, missing: Missing) -> None:

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from dcshap._typing import FloatArray
-from dcshap.columns import Category, Column, Number
 from dcshap.exceptions import SchemaError
-from dcshap.schema import Schema
+from dcshap.schema.columns import Category, Column, Number
+from dcshap.schema.dictionary import Schema
 
 __all__ = ["CHUNK", "Encoder"]
 

@@ -7,10 +7,10 @@ from dcshap.exceptions import ProtocolError
 from dcshap.protocol.cast import Cast
 from dcshap.protocol.steps import CALL, Protocol, Step
 
-__all__ = ["Session"]
+__all__ = ["Turns"]
 
 
-class Session:
+class Turns:
     """Checks every message of one run against the table, and remembers it.
 
     Parameters

@@ -1,0 +1,30 @@
+"""Roles on disk: JSON, arrays and models in folders that are written whole or not at all. No pickle is ever read."""
+
+from dcshap.storage.estimators import read_model, write_model
+from dcshap.storage.folders import (
+    CONTENTS,
+    PLAIN,
+    State,
+    current,
+    interpreting,
+    plain,
+    read_folder,
+    require_writable,
+    write_folder,
+    write_tree,
+)
+
+__all__ = [
+    "CONTENTS",
+    "PLAIN",
+    "State",
+    "current",
+    "interpreting",
+    "plain",
+    "read_folder",
+    "read_model",
+    "require_writable",
+    "write_folder",
+    "write_model",
+    "write_tree",
+]
