@@ -20,8 +20,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration, datasets
 from dcshap.federation.flare.local import LEAD, LocalFederation
-from dcshap.federation.flare.session import Session
 from dcshap.federation.flare.preparation import init_party
+from dcshap.federation.flare.session import Session
 from dcshap.federation.site.configuration import CollaborationConfig, Right
 
 PARTIES = ("bank", "shop")

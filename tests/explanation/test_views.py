@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dcshap.collaboration.training import ANALYST
+from dcshap.explanation.collaborations import REQUESTER
 from sklearn.kernel_approximation import Nystroem
 from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import Schema, VerticalCollaboration, shapley_values
-from dcshap.collaboration.training import ANALYST
 from dcshap.exceptions import InputError, NotFittedError, PrivacyError, ProtocolError, ReferenceWarning
 from dcshap.explanation import joint, views
-from dcshap.explanation.collaborations import REQUESTER
 from dcshap.explanation.disclosures import Answer, RecordOffsets, RecordVectors
 from tests.explanation.conftest import columns_of, split
 

@@ -8,7 +8,7 @@ import pytest
 
 from dcshap import Schema
 
-from .twin import NAME, Authority, Twin, configured
+from .twin import NAME, SERVER, Authority, Twin, configured
 
 OFFICER = "officer@bank.example"
 
@@ -33,7 +33,7 @@ def authority(tmp_path_factory):
 @pytest.fixture(scope="session")
 def identities(authority, tmp_path_factory):
     folder = tmp_path_factory.mktemp("certificates")
-    names = ["bank", "post", "rail", "shop", OFFICER, "stranger@bank.example"]
+    names = ["bank", "post", "rail", "shop", SERVER, OFFICER, "stranger@bank.example"]
     return {name: authority.issue(folder / name, name) for name in names}
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 import psutil
 
 from dcshap.federation.flare.local import LEAD, LocalFederation
-from dcshap.federation.flare.processes import Site
 from dcshap.federation.flare.preparation import init_party
+from dcshap.federation.flare.processes import Site
 from dcshap.federation.site.configuration import CollaborationConfig, Right, SiteConfig
 
 from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
-from dcshap.federation.seals.ledger import Entry, Ledger
 from dcshap.federation.flare.local import provision
 from dcshap.federation.flare.processes import free_port
+from dcshap.federation.seals.ledger import Entry, Ledger
 from dcshap.federation.site.configuration import SiteConfig
 
 from .conftest import people, schema_of

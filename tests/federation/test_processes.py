@@ -23,8 +23,8 @@ from dcshap.cli.federation import federation as commands
 from dcshap.collaboration import HorizontalParty
 from dcshap.exceptions import FederationError, InputError, PrivacyError
 from dcshap.explanation.rows import explain_rows
-from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.flare.preparation import init_party
+from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.site.configuration import CollaborationConfig
 from dcshap.schema import Number
 

@@ -17,7 +17,7 @@ from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.records import pseudonyms
 from dcshap.exceptions import ProtocolError, StorageError
 from dcshap.explanation import PartyExplanation
-from dcshap.explanation import messages as e
+from dcshap.explanation import disclosures as e
 from dcshap.federation.seals.wire import KINDS, pack, unpack
 
 RNG = np.random.default_rng(0)

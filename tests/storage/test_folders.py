@@ -23,7 +23,8 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from dcshap.collaboration import Analyst, HorizontalParty, HorizontalTraining, VerticalParty, VerticalTraining
+from dcshap import HorizontalCollaboration, VerticalCollaboration
+from dcshap.collaboration import Analyst, HorizontalParty, VerticalParty
 from dcshap.exceptions import InputError, NotFittedError, RangeWarning, StorageError
 from dcshap.storage import State, folders, read_folder, read_model, write_folder, write_model
 from tests.collaboration.helpers import parties, table, target
@@ -51,14 +52,14 @@ class Canary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sklearn i
         return np.full(len(X), self.classes_[0])
 
 
-def horizontal(model=LOGISTIC, **settings) -> HorizontalTraining:
+def horizontal(model=LOGISTIC, **settings) -> HorizontalCollaboration:
     data = parties(2, 60)
-    return HorizontalTraining(model, **({"random_state": 0} | settings)).fit(data)
+    return HorizontalCollaboration(model, **({"random_state": 0} | settings)).fit(data)
 
 
-def vertical(model=LOGISTIC, **settings) -> VerticalTraining:
+def vertical(model=LOGISTIC, **settings) -> VerticalCollaboration:
     X = table(60)
-    return VerticalTraining(model, random_state=0, **settings).fit(split(X), target(X))
+    return VerticalCollaboration(model, random_state=0, **settings).fit(split(X), target(X))
 
 
 def split(X: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -99,7 +100,7 @@ def test_a_party_an_analyst_and_a_run_predict_bit_by_bit_as_before(model, tmp_pa
     expected = run.predict(ROWS, party="party1")
     party = HorizontalParty.load(tmp_path / "run" / "party-party1")
     np.testing.assert_array_equal(party.predict(ROWS), expected)
-    again = HorizontalTraining.load(tmp_path / "run")
+    again = HorizontalCollaboration.load(tmp_path / "run")
     np.testing.assert_array_equal(again.predict(ROWS, party="party1"), expected)
     analyst = Analyst.load(tmp_path / "run" / "analyst")
     points = run.parties_["party1"].points(ROWS)
@@ -112,14 +113,14 @@ def test_a_party_an_analyst_and_a_run_predict_bit_by_bit_as_before(model, tmp_pa
 def test_a_vertical_run_predicts_as_before(model, tmp_path):
     run = vertical(model, n_components={"bank": 2, "shop": np.int64(1)})
     run.save(tmp_path / "run")
-    again = VerticalTraining.load(tmp_path / "run")
+    again = VerticalCollaboration.load(tmp_path / "run")
     X = split(table(60))
     np.testing.assert_array_equal(again.predict_proba(X), run.predict_proba(X))
     assert again.joined_ == run.joined_
     assert again.sent_[: len(run.sent_) - 2] == run.sent_[: len(run.sent_) - 2]
     assert again.n_components == run.n_components
     party = VerticalParty.load(tmp_path / "run" / "party-bank")
-    before, after = run.parties_["bank"].represent_records(X["bank"]), party.represent_records(X["bank"])
+    before, after = (each.represent(each.records_of(X["bank"])) for each in (run.parties_["bank"], party))
     np.testing.assert_array_equal(after.rows, before.rows)
     np.testing.assert_array_equal(after.pseudonyms, before.pseudonyms)
 
@@ -146,7 +147,7 @@ def test_a_vertical_party_keeps_the_shared_model(tmp_path):
 def test_every_reduction_and_span_comes_back(span, kind, tmp_path):
     run = horizontal(span=span, reduction=kind, n_components=np.int64(4), alignment="svd")
     run.save(tmp_path / "run")
-    again = HorizontalTraining.load(tmp_path / "run")
+    again = HorizontalCollaboration.load(tmp_path / "run")
     np.testing.assert_array_equal(again.parties_["party0"].points(ROWS), run.parties_["party0"].points(ROWS))
     assert again.n_components == 4
     assert (again.span, again.alignment) == (span, "svd")
@@ -159,7 +160,7 @@ def test_a_public_anchor_and_an_agreed_schema_come_back(tmp_path):
         run = horizontal(anchor=table(300), schema=schema)
     run.save(tmp_path / "run")
     with pytest.warns(RangeWarning):
-        again = HorizontalTraining.load(tmp_path / "run")
+        again = HorizontalCollaboration.load(tmp_path / "run")
     assert again.schema == schema
     np.testing.assert_array_equal(again.anchor, run.parties_["party0"].anchor.codes)
     np.testing.assert_array_equal(again.parties_["party0"].points(ROWS), run.parties_["party0"].points(ROWS))
@@ -168,7 +169,7 @@ def test_a_public_anchor_and_an_agreed_schema_come_back(tmp_path):
 def test_a_loaded_run_that_trains_again_on_the_same_data_sends_the_same(tmp_path):
     run = horizontal(random_state=None, span="random")
     run.save(tmp_path / "run")
-    again = HorizontalTraining.load(tmp_path / "run").fit(parties(2, 60))
+    again = HorizontalCollaboration.load(tmp_path / "run").fit(parties(2, 60))
     np.testing.assert_array_equal(again.predict_proba(ROWS, party="party0"), run.predict_proba(ROWS, party="party0"))
     for name, party in again.parties_.items():
         np.testing.assert_array_equal(party.reduction.weights, run.parties_[name].reduction.weights)
@@ -198,14 +199,14 @@ def test_a_folder_is_replaced_by_a_later_one(tmp_path):
     horizontal().save(tmp_path / "run")
     later = horizontal(KNeighborsClassifier(3))
     later.save(tmp_path / "run")
-    again = HorizontalTraining.load(tmp_path / "run")
+    again = HorizontalCollaboration.load(tmp_path / "run")
     np.testing.assert_array_equal(again.predict(ROWS, party="party0"), later.predict(ROWS, party="party0"))
 
 
 def test_an_empty_folder_is_used(tmp_path):
     (tmp_path / "run").mkdir()
     horizontal().save(tmp_path / "run")
-    assert HorizontalTraining.load(tmp_path / "run")
+    assert HorizontalCollaboration.load(tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ def test_another_version_or_format_is_refused(saved):
         HorizontalParty.load(saved)
 
 
-@pytest.mark.parametrize("kind", [VerticalParty, Analyst, HorizontalTraining, VerticalTraining])
+@pytest.mark.parametrize("kind", [VerticalParty, Analyst, HorizontalCollaboration, VerticalCollaboration])
 def test_another_kind_is_refused(saved, kind):
     with pytest.raises(StorageError, match="It holds a horizontal party"):
         kind.load(saved)
@@ -334,7 +335,7 @@ def test_a_run_that_names_a_party_outside_its_folder_is_refused(tmp_path, name):
     shutil.copytree(tmp_path / "run" / "party-party0", tmp_path / "elsewhere")
     change_contents(tmp_path / "run", lambda contents: contents["content"].update(parties=[name]))
     with pytest.raises(StorageError, match="do not fit together"):
-        HorizontalTraining.load(tmp_path / "run")
+        HorizontalCollaboration.load(tmp_path / "run")
 
 
 # --- what must never run ---------------------------------------------------------------------------------
@@ -430,8 +431,8 @@ def test_states_of_any_content_come_back(tmp_path):
 
 def test_the_name_of_a_party_with_a_space_and_a_dot_can_be_saved(tmp_path):
     data = dict(zip(["St. Mary", "käthe@north"], parties(2, 60).values(), strict=True))
-    run = HorizontalTraining(LogisticRegression(), random_state=0).fit(data)
+    run = HorizontalCollaboration(LogisticRegression(), random_state=0).fit(data)
     run.save(tmp_path / "run")
-    assert list(HorizontalTraining.load(tmp_path / "run").parties_) == ["St. Mary", "käthe@north"]
+    assert list(HorizontalCollaboration.load(tmp_path / "run").parties_) == ["St. Mary", "käthe@north"]
     with pytest.raises(InputError):
         run.predict(ROWS, party="party0")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from dcshap.collaboration import HorizontalTraining
+from dcshap import HorizontalCollaboration
 from dcshap.exceptions import StorageError
 from dcshap.storage import State, current, read_folder, require_writable, write_folder, write_tree
 from tests.collaboration.helpers import parties
@@ -53,15 +53,17 @@ def disk(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def runs() -> tuple[HorizontalTraining, HorizontalTraining]:
+def runs() -> tuple[HorizontalCollaboration, HorizontalCollaboration]:
     data = parties(2, 60)
-    one, other = (HorizontalTraining(LogisticRegression(C=c), random_state=seed) for seed, c in enumerate([1, 0.01]))
+    one, other = (
+        HorizontalCollaboration(LogisticRegression(C=c), random_state=seed) for seed, c in enumerate([1, 0.01])
+    )
     return one.fit(data), other.fit(data)
 
 
 def which(folder: Path, runs) -> str:
     """Which of two runs stands in a folder, with all of its roles."""
-    found = HorizontalTraining.load(folder)
+    found = HorizontalCollaboration.load(folder)
     name, run = next((n, r) for n, r in zip(("earlier", "later"), runs, strict=True) if r.model.C == found.model.C)
     np.testing.assert_array_equal(found.analyst_.model_.coef_, run.analyst_.model_.coef_)
     for party, expected in run.parties_.items():

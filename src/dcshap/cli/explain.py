@@ -13,6 +13,7 @@ from rich.table import Table
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
 from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
+from dcshap.collaboration.party import FULL
 from dcshap.collaborations import VerticalCollaboration
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
@@ -82,7 +83,7 @@ def explain(
 def _vertical(
     trained: Run, files: list[str], party: str | None, view: str | None, *, index: Any, **options: Any
 ) -> PartyExplanation:
-    full = VerticalCollaboration.FULL
+    full = FULL
     if party is not None:
         asking = trained.party(party)
         if view not in (None, asking):

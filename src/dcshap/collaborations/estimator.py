@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from dcshap.collaboration.analyst import Analyst
-from dcshap.collaboration.messages import ANALYST, Sent
+from dcshap.collaboration.messages import ANALYST, Message, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
 from dcshap.exceptions import InputError, NotFittedError
@@ -71,6 +71,9 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         seeded = isinstance(self.random_state, int | np.integer)
         return {} if seeded else getattr(self, "parties_", {})
 
+    def _record(self, sender: str, recipient: str, message: Message) -> None:
+        self.sent_.append(Sent.of(sender, recipient, message))
+
     def _train(
         self, protocol: Protocol, parties: dict[str, Any], analyst: Analyst, *, holder: str | None = None
     ) -> None:
@@ -79,7 +82,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         cast = Cast(tuple(sorted(parties)), holder=holder)
         parties[cast.parties[0]].anchor_seed = self._shared_seed()
         analyst.run = uuid4().hex
-        run_in_memory(protocol, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, sent=self.sent_)
+        run_in_memory(protocol, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, record=self._record)
         self.parties_, self.analyst_ = parties, analyst
 
     def _require_fitted(self) -> None:

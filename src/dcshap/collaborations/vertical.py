@@ -261,14 +261,14 @@ class VerticalCollaboration(CollaborationEstimator):
         names = tuple(sorted(self.parties_))
         cast = Cast(names, viewers=names if request.view == FULL else (request.view,))
         roles |= {ANALYST: analyst, REQUESTER: asking}
-        run_in_memory(protocol, cast, roles, conductor=REQUESTER, sent=self.sent_)
+        run_in_memory(protocol, cast, roles, conductor=REQUESTER, record=self._record)
         return asking
 
     def _share_model(self) -> None:
         """Give the parties their copy of the model, once, if all agree to what it contains."""
         if any(party.shared_model_ is None for party in self.parties_.values()):
             cast, roles = Cast(tuple(sorted(self.parties_))), {**self.parties_, ANALYST: self.analyst_}
-            run_in_memory(SHARE_MODEL, cast, roles, conductor=ANALYST, sent=self.sent_)
+            run_in_memory(SHARE_MODEL, cast, roles, conductor=ANALYST, record=self._record)
 
     def _fitted_analyst(self) -> Analyst:
         self._require_fitted()

@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from dcshap.datasets.files import read_embedded, read_published
-from dcshap.datasets.options import Source, Subset, check_option
+from dcshap.datasets.choices import Source, Subset, check_option
 
 __all__ = ["load_adult"]
 

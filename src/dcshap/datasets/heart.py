@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from dcshap.datasets.files import read_embedded, read_published
-from dcshap.datasets.options import Source, Zeros, check_option
+from dcshap.datasets.choices import Source, Zeros, check_option
 
 __all__ = ["load_heart", "load_heart_hospitals"]
 

@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from dcshap.datasets.files import read_published
-from dcshap.datasets.options import Zeros, check_option
+from dcshap.datasets.choices import Zeros, check_option
 
 __all__ = ["load_pima"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from dcshap.collaboration.messages import Message, Sent
+from dcshap.collaboration.messages import Message
 from dcshap.protocol.carrier import Answered, Carrier
 from dcshap.protocol.cast import Cast
 from dcshap.protocol.node import Node
@@ -13,10 +13,10 @@ from dcshap.protocol.steps import Protocol, Step
 
 __all__ = ["MemoryCarrier", "run_in_memory"]
 
+Record = Callable[[str, str, Message], None]
 
-def run_in_memory(
-    protocol: Protocol, cast: Cast, roles: Mapping[str, Any], *, conductor: str, sent: list[Sent]
-) -> None:
+
+def run_in_memory(protocol: Protocol, cast: Cast, roles: Mapping[str, Any], *, conductor: str, record: Record) -> None:
     """Run a protocol between roles of this process.
 
     Parameters
@@ -27,12 +27,12 @@ def run_in_memory(
         The parties by name, the analyst, the requester: who takes part.
     conductor : str
         Who leads through the table.
-    sent : list of Sent
-        The record, to which a line for every message is added.
+    record : callable
+        Is told of every message: sender, recipient and the message.
     """
     nodes: dict[str, Node] = {}
     for name, role in roles.items():
-        nodes[name] = Node(name, protocol, cast, [role], MemoryCarrier(name, nodes, sent))
+        nodes[name] = Node(name, protocol, cast, [role], MemoryCarrier(name, nodes, record))
     nodes[conductor].conduct()
 
 
@@ -43,19 +43,20 @@ class MemoryCarrier(Carrier):
     ----------
     me : str
     nodes : mapping of name to Node
-    sent : list of Sent
+    record : callable
     """
 
-    def __init__(self, me: str, nodes: Mapping[str, Node], sent: list[Sent]) -> None:
-        self._me, self._nodes, self._sent = me, nodes, sent
+    def __init__(self, me: str, nodes: Mapping[str, Node], record: Record) -> None:
+        self._me, self._nodes, self._record = me, nodes, record
 
     def bring(self, step: Step, messages: Mapping[str, Message | None]) -> list[Answered]:
         """Hand a message to each recipient, one after the other."""
         answered = []
         for recipient, message in messages.items():
             if message is not None:
-                self._sent.append(Sent.of(self._me, recipient, message))
+                self._record(self._me, recipient, message)
             answers = self._nodes[recipient].handle(step.name, self._me, message)
-            self._sent.extend(Sent.of(recipient, self._me, answer.message) for answer in answers)
+            for answer in answers:
+                self._record(recipient, self._me, answer.message)
             answered.extend(answers)
         return answered

@@ -23,6 +23,7 @@ from dcshap.federation.seals.identity import Certificate, Identity
 __all__ = [
     "MAX_AGE",
     "About",
+    "CutShortError",
     "Envelope",
     "Opened",
     "framed",
@@ -160,6 +161,10 @@ class Opened:
             file.write(f"{envelope.identifier} {time.time():.0f}\n")
 
 
+class CutShortError(ValueError):
+    """Bytes that are shorter than they say."""
+
+
 def framed(*parts: bytes) -> bytes:
     """Parts one after the other, each behind its length."""
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
@@ -172,6 +177,6 @@ def unframed(data: bytes, n: int) -> tuple[list[bytes], bytes]:
         size = int.from_bytes(data[at : at + 8], "big")
         at += 8 + size
         if len(data) < at:
-            raise ValueError("cut short")
+            raise CutShortError
         parts.append(data[at - size : at])
     return parts, data[at:]

@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 from typing import Protocol as Interface
 
 from dcshap.collaboration.messages import REQUESTER, Message, Sent
 from dcshap.exceptions import DcshapError, ProtocolError
 from dcshap.federation.seals.envelopes import (
     About,
+    CutShortError,
     Envelope,
     Opened,
     framed,
@@ -110,22 +112,26 @@ class PostOffice:
         """What somebody answered to an envelope of one's own."""
         try:
             (refused, sealed), _ = unframed(reply, 2)
-            if refused:
-                raise as_error(json.loads(refused))
-            envelope = open_envelope(self.identity, sealed, me=self.me)
-            if envelope.about.sender != sender or envelope.about.answers != identifier_of(asked):
-                raise ProtocolError(f"What is said to be the answer of {sender!r} answers something else.")
-            (head,), rest = unframed(envelope.content, 1)
-            told = json.loads(head)
-            if "error" in told:
-                raise as_error(told["error"])
-            steps = [str(step) for step in told["steps"]]
-            parts, _ = unframed(rest, len(steps))
-            self.seconds[sender] = float(told["seconds"])
-        except (ValueError, TypeError, LookupError) as error:
-            raise ProtocolError(f"The answer of {sender!r} cannot be read.") from error
-        pairs = zip(steps, parts, strict=True)
-        return [Answered(sender, step, unpack(part, trusted=self.trusted)) for step, part in pairs]
+            error = json.loads(refused) if refused else None
+            told, parts = ({}, []) if refused else self._read_answer(sealed, identifier_of(asked), sender)
+            error = told.get("error", error)
+        except (UnicodeDecodeError, json.JSONDecodeError, LookupError, TypeError, CutShortError) as damage:
+            raise ProtocolError(f"The answer of {sender!r} cannot be read.") from damage
+        if error is not None:
+            raise as_error(error)
+        pairs = zip(told["steps"], parts, strict=True)
+        return [Answered(sender, str(step), unpack(part, trusted=self.trusted)) for step, part in pairs]
+
+    def _read_answer(self, sealed: bytes, asked: str, sender: str) -> tuple[dict[str, Any], list[bytes]]:
+        """What an answer tells, and the packed messages in it, if it answers what this participant asked."""
+        envelope = open_envelope(self.identity, sealed, me=self.me)
+        if envelope.about.sender != sender or envelope.about.answers != asked:
+            raise ProtocolError(f"What is said to be the answer of {sender!r} answers something else.")
+        (head,), rest = unframed(envelope.content, 1)
+        told: dict[str, Any] = json.loads(head)
+        self.seconds[sender] = float(told.get("seconds", 0.0))
+        parts, _ = unframed(rest, len(told.get("steps", ())))
+        return told, parts
 
 
 def refusal(error: DcshapError, *, site: str) -> bytes:

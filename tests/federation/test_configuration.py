@@ -6,13 +6,9 @@ import yaml
 
 from dcshap import Schema
 from dcshap.exceptions import InputError, PrivacyError, SchemaError, StorageError
-from dcshap.federation.site import (
-    CollaborationConfig,
-    Right,
-    Secrets,
-    SiteConfig,
-    load_data,
-)
+from dcshap.federation.site.configuration import CollaborationConfig, Right, SiteConfig
+from dcshap.federation.site.holdings import load_data
+from dcshap.federation.site.secrets import Secrets
 
 TABLE = pd.DataFrame({"id": ["a", "b", "c"], "x": [1.0, 2.0, 3.0], "y": [5.0, 4.0, 3.0], "label": [0, 1, 0]})
 

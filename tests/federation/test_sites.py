@@ -1,10 +1,9 @@
-"""The protocol between conductor and sites, without an engine: what is equal, what is refused, what is readable."""
+"""Sites on a simulated network: what is equal, what is refused and how, what can be read on the way."""
 
 from __future__ import annotations
 
-import base64
+import shutil
 from dataclasses import replace
-from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -23,16 +22,14 @@ from dcshap.exceptions import (
     SchemaError,
     StorageError,
 )
-from dcshap.explanation.horizontal import explain_rows
-from dcshap.explanation.disclosures import Answer, RecordPart
-from dcshap.explanation.vertical import unite_views, with_parts
+from dcshap.explanation.rows import explain_rows
 from dcshap.federation.seals.ledger import Ledger
-from dcshap.federation.party import message_of
-from dcshap.federation.seals.requests import Request
-from dcshap.federation.site import Right, Secrets
+from dcshap.federation.site.configuration import Right
+from dcshap.federation.site.party_site import load_trained
+from dcshap.federation.site.secrets import Secrets
 
 from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables
-from .twin import NAME, SEED, Authority
+from .twin import NAME, SEED
 
 RIGHTS = {OFFICER: Right(("bank", "shop", "full"), 1000)}
 PARTIES = {2: ["bank", "shop"], 4: ["bank", "post", "rail", "shop"]}
@@ -60,88 +57,66 @@ def vertical_in_one_process(names, estimator, **settings):
 @pytest.mark.parametrize("span", ["private", "shared", "random"])
 def test_horizontal_training_equals_that_in_one_process(twin, n, span):
     run = twin("horizontal", PARTIES[n], agreement={"span": span})
-    run.conductor(KNeighborsClassifier(5)).train()
+    run.trained(KNeighborsClassifier(5))
     expected = in_one_process(PARTIES[n], model=KNeighborsClassifier(5), span=span)
     X = people(40, seed=9).drop(columns="repaid")
     for name in PARTIES[n]:
-        party = HorizontalParty.load(run.sites[name].folder / "party")
+        party = load_trained(run.sites[name].config, NAME)
         assert np.allclose(party.predict_proba(X), expected.predict_proba(X, party=name), rtol=0, atol=1e-9)
         assert np.allclose(
             explain_rows(party, X.head(3)).values, expected.explain(X.head(3), party=name).values, rtol=0, atol=1e-9
         )
 
 
-def ask(run, conductor, *, records=RECORDS, view="full", index="shapley", how=None, requester=OFFICER, merged=False):
-    who = run.identities[requester]
-    request = Request(requester, uuid4().hex, NAME, tuple(records), view, index, merged)
-    to = sorted(run.sites) if view == "full" else [view]
-    how = how or ("columns" if (view, index) == ("full", "shapley") else "views")
-    answered = conductor.answer(run.envelopes(who, request, to), how=how)
-    kind = RecordPart if how == "columns" else Answer
-    opened: dict[str, Any] = {
-        name: message_of(who.open(base64.b64decode(text), purpose="answer", sender=name).content, kind)
-        for name, text in answered["answers"].items()
-    }
-    if how == "columns":
-        explained = message_of(base64.b64decode(answered["explanation"]), Answer).explanation
-        return with_parts(explained, [opened[name] for name in to])
-    views = {name: each.explanation for name, each in opened.items()}
-    return unite_views(views) if view == "full" else views[view]
+def ask(run, analyst, *, records=RECORDS, requester=OFFICER, **what):
+    return run.requester(analyst, requester).explain(records, **what)
 
 
 @pytest.mark.parametrize("n", [2, 4])
 def test_every_vertical_view_equals_that_in_one_process(twin, n):
     run = twin("vertical", PARTIES[n], rights=RIGHTS, agreement={"n_components": 1})
-    conductor = run.conductor(KNeighborsClassifier(5))
-    conductor.train()
+    analyst = run.trained(KNeighborsClassifier(5))
     expected, tables = vertical_in_one_process(PARTIES[n], KNeighborsClassifier(5), n_components=1)
     held = {name: table.loc[RECORDS] for name, table in tables.items()}
     for view in ("full", "bank"):
         for index in ("shapley", "owen"):
-            found, wanted = ask(run, conductor, view=view, index=index), expected.explain(held, view=view, index=index)
+            found, wanted = ask(run, analyst, view=view, index=index), expected.explain(held, view=view, index=index)
             assert found.feature_names == wanted.feature_names
             assert np.allclose(found.values, wanted.values, rtol=0, atol=1e-9)
             assert np.allclose(found.base_values, wanted.base_values, rtol=0, atol=1e-9)
             assert found.reference_fingerprint == wanted.reference_fingerprint
             assert list(found.data.index) == RECORDS
-    merged = ask(run, conductor, view="bank", merged=True)
+    merged = ask(run, analyst, view="bank", merged=True)
     assert np.allclose(merged.values, expected.explain(held, view="bank", merged=True).values, rtol=0, atol=1e-9)
 
 
 def test_a_prediction_equals_that_in_one_process(twin):
     run = twin("vertical", PARTIES[2], rights=RIGHTS)
-    conductor = run.conductor(model())
-    conductor.train()
+    analyst = run.trained(model())
     expected, tables = vertical_in_one_process(PARTIES[2], model())
-    request = Request(OFFICER, uuid4().hex, NAME, tuple(RECORDS), "full")
-    answered = conductor.answer(run.envelopes(run.identities[OFFICER], request, PARTIES[2]), how="predict")
+    answered = run.requester(analyst, OFFICER).predict(RECORDS)
     wanted = expected.predict_proba({name: table.loc[RECORDS] for name, table in tables.items()})
-    assert np.allclose(answered["predictions"], wanted, rtol=0, atol=1e-9)
-    assert answered["classes"] == ["no", "yes"]
+    assert np.allclose(answered.values, wanted, rtol=0, atol=1e-9)
+    assert answered.classes == ("no", "yes")
 
 
 def test_a_trained_collaboration_goes_on_after_everybody_restarted(twin):
     first = twin("vertical", PARTIES[2], rights=RIGHTS)
-    conductor = first.conductor(model())
-    conductor.train()
-    before = ask(first, conductor, view="bank")
-    again = twin_again(first)
-    resumed = again.conductor()
-    resumed.resume()
+    analyst = first.trained(model())
+    before = ask(first, analyst, view="bank")
+    again = first.again()
+    resumed = again.analyst()
+    resumed.resume(uuid4().hex)
     assert np.array_equal(ask(again, resumed, view="bank").values, before.values)
-
-
-def twin_again(run):
-    return type(run).of(run.folder, run.kind, [site.config for site in run.sites.values()], run.identities)
 
 
 def test_training_again_sends_the_same_representation(twin):
     run = twin("horizontal", PARTIES[2])
-    run.conductor(model()).train()
-    first = run.sites["bank"].party.represent()
-    again = twin_again(run)
-    again.conductor(model()).train()
-    assert np.array_equal(first.rows, again.sites["bank"].party.represent().rows)
+    run.trained(model())
+    first = run.sites["bank"].party.send_representation("analyst")
+    again = run.again()
+    again.trained(model())
+    assert np.array_equal(first.rows, again.sites["bank"].party.send_representation("analyst").rows)
 
 
 # --- what is refused, and how it is said ------------------------------------------------------------------------
@@ -149,7 +124,7 @@ def test_training_again_sends_the_same_representation(twin):
 
 def refusal(run, estimator=None, kind=Exception):
     with pytest.raises(kind) as refused:
-        run.conductor(estimator or model()).train()
+        run.trained(estimator or model())
     return str(refused.value)
 
 
@@ -157,14 +132,19 @@ def test_an_instance_based_model_is_refused_before_anything_is_sent(twin):
     run = twin("horizontal", PARTIES[2], changes={"shop": {"instance_models": False}})
     said = refusal(run, KNeighborsClassifier(), PrivacyError)
     assert "['shop']" in said
-    assert list(Ledger(run.sites["bank"].config.ledger)) == []
+    assert left(run, "bank") == ["Greeting"]
 
 
 def test_a_run_with_anybody_who_was_not_agreed_on_is_refused(twin):
     run = twin("horizontal", PARTIES[4], changes={"bank": {"partners": ("post", "shop")}})
     said = refusal(run, kind=PrivacyError)
     assert "agreed to work with ['post', 'shop']" in said
-    assert list(Ledger(run.sites["bank"].config.ledger)) == []
+    assert left(run, "bank") == ["Greeting"]
+
+
+def left(run, name):
+    """The kinds of messages that left a party, by its ledger."""
+    return [entry.kind for entry in Ledger(run.sites[name].config.ledger)]
 
 
 def test_another_schema_version_is_named(twin):
@@ -200,13 +180,13 @@ def test_one_party_with_another_span_is_refused(twin, span):
 def test_nan_wrong_shapes_and_another_party_s_name_are_refused_at_the_analyst(twin, monkeypatch):
     def spoilt(change):
         run = twin("horizontal", PARTIES[2])
-        represent = HorizontalParty.represent
+        represent = HorizontalParty.send_representation
 
-        def broken(self):
-            message = represent(self)
+        def broken(self, to):
+            message = represent(self, to)
             return change(message) if self.name == "shop" else message
 
-        monkeypatch.setattr(HorizontalParty, "represent", broken)
+        monkeypatch.setattr(HorizontalParty, "send_representation", broken)
         said = refusal(run, kind=ProtocolError)
         monkeypatch.undo()
         return said
@@ -219,10 +199,9 @@ def test_nan_wrong_shapes_and_another_party_s_name_are_refused_at_the_analyst(tw
 
 def test_a_silent_party_is_named_and_the_others_go_on(twin):
     run = twin("horizontal", PARTIES[4])
-    run.silent = {"rail"}
-    assert "['rail']" in refusal(run, kind=FederationError)
-    run.silent = set()
-    twin_again(run).conductor(model()).train()
+    run.network.silent = {"rail"}
+    assert "No answer from 'rail'" in refusal(run, kind=FederationError)
+    run.again().trained(model())
 
 
 def test_all_tables_problems_are_told_at_once(twin):
@@ -256,15 +235,16 @@ def test_no_or_two_label_holders_are_refused(twin):
 
 def test_a_collaboration_that_was_never_trained_does_not_resume(twin):
     with pytest.raises(StorageError, match="train first"):
-        twin("vertical", PARTIES[2]).conductor().resume()
+        twin("vertical", PARTIES[2]).analyst().resume(uuid4().hex)
 
 
 def test_a_party_that_lost_its_state_says_so(twin):
     run = twin("vertical", PARTIES[2])
-    run.conductor(model()).train()
+    analyst = run.trained(model())
+    shutil.rmtree(run.sites["shop"].folder / f"run-{analyst.run}")
     (run.sites["shop"].folder / "run.json").unlink()
     with pytest.raises(StorageError, match=r"'shop'.*train again"):
-        twin_again(run).conductor().resume()
+        run.again().analyst().resume(uuid4().hex)
 
 
 # --- requests ------------------------------------------------------------------------------------------------------
@@ -273,85 +253,50 @@ def test_a_party_that_lost_its_state_says_so(twin):
 @pytest.fixture
 def serving(twin):
     run = twin("vertical", PARTIES[2], rights={OFFICER: Right(("bank",), 4)})
-    conductor = run.conductor(model())
-    conductor.train()
-    return run, conductor
+    analyst = run.trained(model())
+    return run, analyst
 
 
 def test_the_budget_counts_records_and_ends(serving):
-    run, conductor = serving
-    ask(run, conductor, view="bank", records=RECORDS)
+    run, analyst = serving
+    ask(run, analyst, view="bank", records=RECORDS)
     with pytest.raises(PrivacyError, match="3 are used and 2 more"):
-        ask(run, conductor, view="bank", records=RECORDS[:2])
-    ask(run, conductor, view="bank", records=RECORDS[:1], index="owen")
+        ask(run, analyst, view="bank", records=RECORDS[:2])
+    ask(run, analyst, view="bank", records=RECORDS[:1], index="owen")
     with pytest.raises(PrivacyError, match="budget"):
-        ask(run, conductor, view="bank", records=RECORDS[:1])
+        ask(run, analyst, view="bank", records=RECORDS[:1])
     kinds = [entry.kind for entry in Ledger(run.sites["shop"].config.ledger) if entry.requester]
     assert kinds == ["RecordVectors"] * 2
 
 
 @pytest.mark.parametrize("view", ["shop", "full"])
 def test_a_view_without_right_is_refused(serving, view):
-    run, conductor = serving
+    run, analyst = serving
     with pytest.raises(PrivacyError, match=r"right to the views \['bank'\]"):
-        ask(run, conductor, view=view)
+        ask(run, analyst, view=view)
 
 
 def test_a_stranger_is_refused(serving):
-    run, conductor = serving
+    run, analyst = serving
     with pytest.raises(PrivacyError, match="no right"):
-        ask(run, conductor, view="bank", requester="stranger@bank.example")
+        ask(run, analyst, view="bank", requester="stranger@bank.example")
 
 
 def test_one_party_s_consent_does_not_stand_for_another_s(twin):
     run = twin("vertical", PARTIES[2], rights=RIGHTS)
-    conductor = run.conductor(model())
-    conductor.train()
+    analyst = run.trained(model())
     object.__setattr__(run.sites["shop"].config, "rights", {})
     with pytest.raises(PrivacyError, match="'shop' has given"):
-        ask(run, conductor, view="bank")
+        ask(run, analyst, view="bank")
     assert not [entry for entry in Ledger(run.sites["shop"].config.ledger) if entry.requester]
 
 
-def test_an_envelope_is_answered_once(serving):
-    run, conductor = serving
-    request = Request(OFFICER, uuid4().hex, NAME, tuple(RECORDS[:1]), "bank")
-    envelopes = run.envelopes(run.identities[OFFICER], request, ["bank"])
-    conductor.answer(envelopes, how="views")
-    with pytest.raises(PrivacyError, match="answered before"):
-        conductor.answer(envelopes, how="views")
-
-
-def test_a_request_in_another_s_name_is_refused(serving):
-    run, conductor = serving
-    request = Request(OFFICER, uuid4().hex, NAME, tuple(RECORDS[:1]), "bank")
-    with pytest.raises(ProtocolError, match="expected"):
-        conductor.answer(run.envelopes(run.identities["stranger@bank.example"], request, ["bank"]), how="views")
-
-
-def test_a_request_under_another_authority_is_refused(serving, tmp_path):
-    run, conductor = serving
-    impostor = Authority("dcshap").issue(tmp_path / "impostor", OFFICER)
-    request = Request(OFFICER, uuid4().hex, NAME, tuple(RECORDS[:1]), "bank")
-    with pytest.raises(ProtocolError, match="authority"):
-        conductor.answer(run.envelopes(impostor, request, ["bank"]), how="views")
-
-
 def test_an_unknown_record_is_counted_and_not_named(serving):
-    run, conductor = serving
+    run, analyst = serving
     with pytest.raises(InputError) as refused:
-        ask(run, conductor, view="bank", records=["nobody-4711"])
+        ask(run, analyst, view="bank", records=["nobody-4711"])
     assert "lacks 1 of 1" in str(refused.value)
     assert "4711" not in str(refused.value)
-
-
-def test_the_analyst_cannot_ask_for_what_nobody_requested(serving):
-    run, _ = serving
-    for step in ("explain", "columns", "records"):
-        with pytest.raises(ProtocolError):
-            run.sites["bank"].handle(step, {"timeout": 1.0}, b"anything")
-    with pytest.raises(ProtocolError, match="knows the steps"):
-        run.sites["bank"].handle("reduction", {}, b"")
 
 
 # --- what can be read on the way ------------------------------------------------------------------------------------
@@ -360,13 +305,12 @@ def test_the_analyst_cannot_ask_for_what_nobody_requested(serving):
 @pytest.mark.parametrize("kind", ["horizontal", "vertical"])
 def test_nothing_secret_is_in_what_was_carried(twin, kind):
     run = twin(kind, PARTIES[2], rights=RIGHTS, agreement={"span": "shared"} if kind == "horizontal" else {})
-    conductor = run.conductor(model())
-    conductor.train()
+    analyst = run.trained(model())
     if kind == "vertical":
         for view in ("bank", "full"):
             for index in ("shapley", "owen"):
-                ask(run, conductor, view=view, index=index)
-    seen = b"".join(run.carried)
+                ask(run, analyst, view=view, index=index)
+    seen = b"".join(run.network.carried)
     for name, site in run.sites.items():
         for what, needle in forbidden(site).items():
             assert needle not in seen, (name, what)
