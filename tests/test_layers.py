@@ -10,25 +10,29 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources"}
 METHOD = BASE | {"schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
-# Which components of the package each component may import, beside itself and utility modules (`_*`).
+# Which components of the package each component may import, beside itself; bottom up.
 MAY_IMPORT = {
     "exceptions": set(),
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
+    "_bytes": {"exceptions", "_typing"},
+    "_sources": {"exceptions", "_typing"},
     "schema": BASE,
     "storage": BASE,
     "shapley": BASE,
     "datasets": BASE,
     "collaboration": BASE | {"schema", "storage"},
     "explanation": METHOD,
-    "report": METHOD,
-    "federation": PUBLIC,
-    "paper": PUBLIC | {"report"},
-    "cli": PUBLIC | {"report", "federation", "paper"},
+    "protocol": BASE | {"collaboration", "explanation"},
+    "collaborations": METHOD | {"protocol"},
+    "report": METHOD | {"collaborations"},
+    "federation": PUBLIC | {"protocol"},
+    "paper": PUBLIC | {"collaborations", "report"},
+    "cli": PUBLIC | {"collaborations", "report", "federation", "paper"},
     "__main__": {"cli"},
 }
 
@@ -80,11 +84,10 @@ def upward_arrows(graph: dict[str, set[str]], package: str = "dcshap") -> list[s
         if importer == package:  # re-exports what is public
             continue
         component = importer.split(".")[1]
-        allowed = {component} | MAY_IMPORT.get(component, BASE if component.startswith("_") else set())
+        allowed = {component} | MAY_IMPORT.get(component, set())
         for target in sorted(targets):
             imported = target.split(".")[1] if "." in target else package
-            utility = imported.startswith("_") and not component.startswith("_") and component != "exceptions"
-            if imported not in allowed and not utility:
+            if imported not in allowed:
                 found.append(f"{importer} imports {target}")
     return found
 
@@ -110,7 +113,19 @@ def test_imports_form_no_cycle():
 
 def test_every_component_has_its_place():
     components = {name.split(".")[1] for name in import_graph(Path(dcshap.__file__).parent) if "." in name}
-    assert {name for name in components if not name.startswith("_")} <= set(MAY_IMPORT)
+    assert components == set(MAY_IMPORT)
+
+
+def test_what_may_be_imported_is_always_further_down():
+    assert cycle_in({name: allowed - {"dcshap"} for name, allowed in MAY_IMPORT.items()}) == []
+    below: set[str] = set()
+    for name, allowed in MAY_IMPORT.items():
+        if name not in BASE:
+            assert allowed - {"dcshap"} <= below
+        below |= {name}
+    public = {target.split(".")[1] for target in import_graph(Path(dcshap.__file__).parent)["dcshap"]}
+    above_them = {name for name, allowed in MAY_IMPORT.items() if "dcshap" in allowed}
+    assert not above_them & (public | {each for name in public for each in MAY_IMPORT[name]})
 
 
 def test_every_module_has_a_name_of_its_own():

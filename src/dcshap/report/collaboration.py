@@ -46,6 +46,7 @@ NO_ENCRYPTION = (
 # What each kind of message is, in the words of a reader who has not seen the code.
 KINDS = {
     "AnchorSeed": "the seed of the anchor",
+    "AnchorDigest": "a digest of the anchor, to check that all parties have the same",
     "PairKey": "a key that two parties mask their sums with",
     "MaskedMoments": "sums over a party's rows, masked",
     "SpanBasis": "the subspace that all parties keep",
@@ -56,9 +57,14 @@ KINDS = {
     "RecordLabels": "labels under pseudonyms",
     "JoinReport": "how many records all parties hold",
     "SharedModel": "the model",
+    "Prepared": "that a party has all it needs of a training, or has begun to use it",
+    "Commit": "that all parties may use what was trained",
+    "Request": "what is asked, of which records",
+    "Prediction": "predictions",
     "RecordVectors": "two reduced vectors per explained record: the record and the reference",
     "RecordOffsets": "what each column adds to the representation of an explained record",
     "CoalitionTable": "the representations of every coalition of an explained record",
+    "RecordPart": "a party's columns of an explained record and of the reference",
     "Answer": "attributions",
 }
 
