@@ -14,7 +14,6 @@ from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
 from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
 from dcshap.collaboration.party import FULL
-from dcshap.collaborations import VerticalCollaboration
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
 

@@ -7,8 +7,8 @@ from io import BytesIO
 import pandas as pd
 from sklearn.utils import Bunch
 
-from dcshap.datasets.files import read_embedded, read_published
 from dcshap.datasets.choices import Source, Subset, check_option
+from dcshap.datasets.files import read_embedded, read_published
 
 __all__ = ["load_adult"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
-from dcshap.datasets.files import read_embedded, read_published
 from dcshap.datasets.choices import Source, Zeros, check_option
+from dcshap.datasets.files import read_embedded, read_published
 
 __all__ = ["load_heart", "load_heart_hospitals"]
 

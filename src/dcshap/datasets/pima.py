@@ -7,8 +7,8 @@ from io import BytesIO
 import pandas as pd
 from sklearn.utils import Bunch
 
-from dcshap.datasets.files import read_published
 from dcshap.datasets.choices import Zeros, check_option
+from dcshap.datasets.files import read_published
 
 __all__ = ["load_pima"]
 

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from dcshap.exceptions import InputError
 from dcshap.explanation import Disagreement
-from dcshap.report.captions import decimals_for, fixed, shortened
+from dcshap.report.labels import decimals_for, fixed, shortened
 from dcshap.report.style import INK, MUTED, finish_axes, finished, label_rows, legend_below, new_figure, series_style
 
 __all__ = ["rmse_bars"]

@@ -11,7 +11,7 @@ from dcshap.collaboration.messages import ANALYST, Sent
 from dcshap.collaborations import HorizontalCollaboration, VerticalCollaboration
 from dcshap.explanation import Disagreement, disagreement
 from dcshap.report.bars import rmse_bars
-from dcshap.report.captions import decimals_for, listed, plain_value, shortened, signed
+from dcshap.report.labels import decimals_for, listed, plain_value, shortened, signed
 from dcshap.report.page import Block, Note, Paragraph, Picture, Report, Section, Table
 from dcshap.report.parties import side_by_side
 from dcshap.schema import Number, Schema

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
-from dcshap.report.captions import shortened
+from dcshap.report.labels import shortened
 from dcshap.report.reading import default_outputs, one_output, output_name, ways_of
 from dcshap.report.style import (
     MUTED,

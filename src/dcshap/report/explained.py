@@ -10,7 +10,7 @@ import pandas as pd
 from dcshap._tables import as_frame, is_array
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import PartyExplanation, bars_of
-from dcshap.report.captions import decimals_for, fixed, plain_value, shortened, signed
+from dcshap.report.labels import decimals_for, fixed, plain_value, shortened, signed
 from dcshap.report.page import Block, KeyFigures, Note, Paragraph, Picture, Report, Section, Table
 from dcshap.report.reading import default_outputs, feature_values, one_output, output_name, ways_of
 from dcshap.report.waterfall import MAX_FEATURES, describe_waterfall, waterfall

@@ -22,7 +22,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dcshap.exceptions import InputError
-from dcshap.report.captions import MISSING, column_texts
+from dcshap.report.labels import MISSING, column_texts
 from dcshap.report.svg import inline_svg
 
 __all__ = ["Block", "KeyFigures", "Note", "Paragraph", "Picture", "Place", "Report", "Section", "Table"]

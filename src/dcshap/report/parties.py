@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
-from dcshap.report.captions import decimals_for, fixed, shortened
+from dcshap.report.labels import decimals_for, fixed, shortened
 from dcshap.report.reading import (
     contradicting,
     default_outputs,

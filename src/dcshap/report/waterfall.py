@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dcshap._typing import FloatArray
-from dcshap.report.captions import decimals_for, fixed, signed
+from dcshap.report.labels import decimals_for, fixed, signed
 from dcshap.report.reading import Bar, OneSample, one_sample, require_sample, ways_of
 from dcshap.report.style import (
     HATCH,
