@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import typer
-from rich.table import Table
 
 from dcshap import Explanation, HorizontalCollaboration
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
 from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
 from dcshap.exceptions import InputError
 from dcshap.explanation import VerticalCollaboration
@@ -72,10 +72,7 @@ def explain(
         explanation.to_frame().to_csv(csv, index=False)
     if html is not None:
         _write_html(explanation, html)
-    if as_json:
-        print_json(as_plain(explanation))
-    else:
-        show_explanation(explanation)
+    show_explanation(explanation, as_json=as_json)
 
 
 def _vertical(
@@ -127,8 +124,11 @@ def _write_html(explanation: Explanation, path: Path) -> None:
     error_console.print(f"Written to {path}", highlight=False)
 
 
-def show_explanation(explanation: Explanation) -> None:
-    """Print the first rows' attributions, largest first."""
+def show_explanation(explanation: Explanation, *, as_json: bool = False) -> None:
+    """Print the first rows' attributions, largest first; all there is to know, for machines."""
+    if as_json:
+        print_json(as_plain(explanation))
+        return
     values = explanation.values if explanation.values.ndim == 3 else explanation.values[:, :, None]
     errors = explanation.standard_errors.reshape(values.shape)
     base = explanation.base_values.reshape(len(explanation), -1)
@@ -136,15 +136,14 @@ def show_explanation(explanation: Explanation) -> None:
     for sample in range(min(SHOWN, len(explanation))):
         k = int(np.argmax(predictions[sample])) if predictions.shape[1] > 1 else 0
         title = f"row {explanation.data.index[sample]}: {explanation.output_names[k]} {predictions[sample, k]:.3f}"
-        table = Table(title=f"{title} ({explanation.index}, base {base[sample, k]:.3f})")
-        for column in ("feature", "value", "attribution"):
-            table.add_column(column, justify="left" if column == "feature" else "right")
+        rows = []
         for j in np.argsort(-np.abs(values[sample, :, k]), kind="stable"):
             name = explanation.feature_names[j]
             cell = explanation.data.iloc[sample].get(name, "")
-            shown = f"{cell:g}" if isinstance(cell, float) else str(cell)
             error = "" if explanation.exact else f" ± {errors[sample, j, k]:.3f}"
-            table.add_row(name, shown, f"{values[sample, j, k]:+.3f}{error}")
-        output.print(table)
+            value = f"{cell:g}" if isinstance(cell, float) else str(cell)
+            rows.append({"feature": name, "value": value, "attribution": f"{values[sample, j, k]:+.3f}{error}"})
+        title = f"{title} ({explanation.index}, base {base[sample, k]:.3f})"
+        print_table(pd.DataFrame(rows), title, right=("value", "attribution"))
     if len(explanation) > SHOWN:
         output.print(f"{len(explanation) - SHOWN} more rows: --csv, --html or --json give all of them.")

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from rich.table import Table
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -20,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
+from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
 from dcshap.cli.tables import About, Run, named_files, read_table, require_column, select_columns
 from dcshap.exceptions import InputError
 from dcshap.storage import require_writable
@@ -206,9 +205,4 @@ def _report(out: Path, model: Model, rows: list[dict[str, Any]], *, as_json: boo
     if as_json:
         print_json({"run": str(out), "model": model.value, "parties": rows})
         return
-    table = Table(title=f"Trained {model.value}, written to {out}")
-    for column in rows[0]:
-        table.add_column(column)
-    for row in rows:
-        table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
-    output.print(table)
+    print_table(pd.DataFrame(rows), f"Trained {model.value}, written to {out}")
