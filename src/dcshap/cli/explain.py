@@ -19,6 +19,10 @@ from dcshap.explanation import VerticalCollaboration
 __all__ = ["as_plain", "explain", "show_explanation"]
 
 SHOWN = 5
+FIELDS = (
+    *("values", "base_values", "predictions", "standard_errors", "feature_names", "output_names", "index", "method"),
+    *("exact", "n_evals", "converged", "party", "view", "reference_fingerprint"),
+)
 
 
 class Index(StrEnum):
@@ -98,23 +102,7 @@ def _vertical(
 
 def as_plain(explanation: Explanation) -> dict[str, Any]:
     """An explanation for machines."""
-    return {
-        "values": explanation.values,
-        "base_values": explanation.base_values,
-        "predictions": explanation.predictions,
-        "standard_errors": explanation.standard_errors,
-        "feature_names": list(explanation.feature_names),
-        "output_names": list(explanation.output_names),
-        "rows": [str(name) for name in explanation.data.index],
-        "index": explanation.index,
-        "method": explanation.method,
-        "exact": explanation.exact,
-        "n_evals": explanation.n_evals,
-        "converged": explanation.converged,
-        "party": explanation.party,
-        "view": explanation.view,
-        "reference_fingerprint": explanation.reference_fingerprint,
-    }
+    return {name: getattr(explanation, name) for name in FIELDS} | {"rows": list(map(str, explanation.data.index))}
 
 
 def _write_html(explanation: Explanation, path: Path) -> None:

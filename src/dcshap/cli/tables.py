@@ -15,7 +15,7 @@ from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap._sources import read_file
 from dcshap.cli.console import note
 from dcshap.exceptions import InputError, StorageError
-from dcshap.storage import CONTENTS, current
+from dcshap.storage import current
 
 __all__ = [
     "RowsArgument",
@@ -115,7 +115,7 @@ class Run:
     def load(cls, folder: Path) -> Run:
         """Read a run."""
         saved = current(folder)
-        if not (saved / CONTENTS).is_file() or not (saved / ABOUT).is_file():
+        if not (saved / ABOUT).is_file():
             raise StorageError(f"{folder} must be a folder that `dcshap fit` wrote. It is not.")
         try:
             about = About(**json.loads((saved / ABOUT).read_text(encoding="utf-8")))

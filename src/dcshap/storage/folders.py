@@ -24,7 +24,6 @@ from dcshap.exceptions import StorageError
 from dcshap.storage.estimators import read_model, write_model
 
 __all__ = [
-    "CONTENTS",
     "PLAIN",
     "State",
     "current",
