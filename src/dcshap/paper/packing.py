@@ -9,7 +9,7 @@ import pandas as pd
 
 from dcshap.shapley import Explanation
 
-__all__ = ["pack", "unpack"]
+__all__ = ["pack", "unpack", "unpack_all"]
 
 _PLAIN = ("index", "method", "exact", "reference_fingerprint", "party", "view")
 
@@ -42,6 +42,11 @@ def unpack(content: dict[str, Any]) -> Explanation:
         data=pd.DataFrame(content["data"]),
         **{name: content[name] for name in _PLAIN},
     )
+
+
+def unpack_all(packed: dict[str, Any]) -> dict[str, Explanation]:
+    """Several of them, by name."""
+    return {name: unpack(each) for name, each in packed.items()}
 
 
 def _plain(value: Any) -> Any:
