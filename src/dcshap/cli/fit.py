@@ -163,21 +163,16 @@ def vertical(
 
 def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
     """The model of a name, for classes or for numbers."""
-    if regression:
-        return {
-            Model.knn: KNeighborsRegressor(7),
-            Model.logistic: Ridge(),
-            Model.forest: RandomForestRegressor(random_state=seed),
-            Model.boosting: HistGradientBoostingRegressor(random_state=seed),
-            Model.mlp: MLPRegressor(max_iter=1000, early_stopping=True, random_state=seed),
-        }[model]
-    return {
-        Model.knn: KNeighborsClassifier(7),
-        Model.logistic: LogisticRegression(max_iter=1000),
-        Model.forest: RandomForestClassifier(random_state=seed),
-        Model.boosting: HistGradientBoostingClassifier(random_state=seed),
-        Model.mlp: MLPClassifier(max_iter=1000, early_stopping=True, random_state=seed),
+    seeded: dict[str, Any] = {"random_state": seed}
+    stopped = seeded | {"max_iter": 1000, "early_stopping": True}
+    classifier, regressor = {
+        Model.knn: (KNeighborsClassifier(7), KNeighborsRegressor(7)),
+        Model.logistic: (LogisticRegression(max_iter=1000), Ridge()),
+        Model.forest: (RandomForestClassifier(**seeded), RandomForestRegressor(**seeded)),
+        Model.boosting: (HistGradientBoostingClassifier(**seeded), HistGradientBoostingRegressor(**seeded)),
+        Model.mlp: (MLPClassifier(**stopped), MLPRegressor(**stopped)),
     }[model]
+    return regressor if regression else classifier
 
 
 def _components(given: float) -> int | float:
