@@ -422,7 +422,9 @@ def test_what_is_meant_for_another_party_is_refused():
     run = RecordedHorizontal(LogisticRegression(), random_state=0).fit(parties(2, 40))
     for_other = next(m for m in run.received_by("party1") if isinstance(m, Integration))
     party = run.parties_["party0"]
-    node = Node("party0", training("horizontal"), Cast(("party0", "party1")), [party], MemoryCarrier("party0", {}, print))
+    node = Node(
+        "party0", training("horizontal"), Cast(("party0", "party1")), [party], MemoryCarrier("party0", {}, print)
+    )
     message = failing(lambda: node.handle("integration", "analyst", for_other))
     assert message.startswith("ProtocolError")
     assert "Integration in another party's name" in message

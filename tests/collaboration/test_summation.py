@@ -162,7 +162,9 @@ def test_moments_from_the_wrong_parties_are_refused():
     lead, second, third = members
     moments = [party.send_moments(lead.name) for party in (second, third)]
     lead.receive_moments(moments[0])
-    with pytest.raises(ProtocolError, match=r"Moments must come from each of \['party1', 'party2'\]. Got those of \['pa"):
+    with pytest.raises(
+        ProtocolError, match=r"Moments must come from each of \['party1', 'party2'\]. Got those of \['pa"
+    ):
         lead.send_basis(second.name)
     lead.receive_moments(MaskedMoments("stranger", moments[1].words))
     with pytest.raises(ProtocolError, match=r"Moments must come from .* Got those of \['party1', 'stranger'\]"):

@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import HorizontalCollaboration
-from dcshap.exceptions import StorageError
+from dcshap.exceptions import InputError, StorageError
 from dcshap.storage import State, current, read_folder, require_writable, write_folder, write_tree
 from tests.collaboration.helpers import parties
 
@@ -148,6 +148,14 @@ def test_a_later_tree_replaces_all_of_an_earlier_one(tmp_path):
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["b", "contents.json", "other.txt"]
     write_folder(tmp_path / "run", State("run", {}))
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["contents.json"]
+
+
+@pytest.mark.parametrize("name", ["contents.json", "arrays.npz", "../up.txt", "inside/deep.txt"])
+def test_a_file_of_another_name_than_its_own_is_not_written(tmp_path, name):
+    state = State("any", {}, {"rows": np.zeros(2)})
+    with pytest.raises(InputError, match="plain names"):
+        write_tree(tmp_path / "run", {"": state}, files={name: b"text"})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_to_a_folder_stays_a_link(tmp_path):

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from rich.table import Table
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -20,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
+from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
 from dcshap.cli.tables import About, Run, named_files, read_table, require_column, select_columns
 from dcshap.exceptions import InputError
 from dcshap.storage import require_writable
@@ -164,21 +163,16 @@ def vertical(
 
 def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
     """The model of a name, for classes or for numbers."""
-    if regression:
-        return {
-            Model.knn: KNeighborsRegressor(7),
-            Model.logistic: Ridge(),
-            Model.forest: RandomForestRegressor(random_state=seed),
-            Model.boosting: HistGradientBoostingRegressor(random_state=seed),
-            Model.mlp: MLPRegressor(max_iter=1000, early_stopping=True, random_state=seed),
-        }[model]
-    return {
-        Model.knn: KNeighborsClassifier(7),
-        Model.logistic: LogisticRegression(max_iter=1000),
-        Model.forest: RandomForestClassifier(random_state=seed),
-        Model.boosting: HistGradientBoostingClassifier(random_state=seed),
-        Model.mlp: MLPClassifier(max_iter=1000, early_stopping=True, random_state=seed),
+    seeded: dict[str, Any] = {"random_state": seed}
+    stopped = seeded | {"max_iter": 1000, "early_stopping": True}
+    classifier, regressor = {
+        Model.knn: (KNeighborsClassifier(7), KNeighborsRegressor(7)),
+        Model.logistic: (LogisticRegression(max_iter=1000), Ridge()),
+        Model.forest: (RandomForestClassifier(**seeded), RandomForestRegressor(**seeded)),
+        Model.boosting: (HistGradientBoostingClassifier(**seeded), HistGradientBoostingRegressor(**seeded)),
+        Model.mlp: (MLPClassifier(**stopped), MLPRegressor(**stopped)),
     }[model]
+    return regressor if regression else classifier
 
 
 def _components(given: float) -> int | float:
@@ -206,9 +200,4 @@ def _report(out: Path, model: Model, rows: list[dict[str, Any]], *, as_json: boo
     if as_json:
         print_json({"run": str(out), "model": model.value, "parties": rows})
         return
-    table = Table(title=f"Trained {model.value}, written to {out}")
-    for column in rows[0]:
-        table.add_column(column)
-    for row in rows:
-        table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
-    output.print(table)
+    print_table(pd.DataFrame(rows), f"Trained {model.value}, written to {out}")

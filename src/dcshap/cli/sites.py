@@ -7,19 +7,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import pandas as pd
 import typer
 import yaml
-from rich.table import Table
 
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
-from dcshap.cli.explain import as_plain, show_explanation
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
+from dcshap.cli.explain import show_explanation
 from dcshap.cli.tables import read_table, select_columns
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
     from dcshap.federation.site.configuration import Right
 
-__all__ = ["CollaborationArgument", "Kind", "analyst", "ledger", "party", "say", "show_or_print"]
+__all__ = ["CollaborationArgument", "Kind", "analyst", "ledger", "party", "say"]
 
 party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
 analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
@@ -127,7 +127,7 @@ def party_explain(
 
     trained = load_trained(SiteConfig.load(folder), collaboration)
     explained = explain_rows(trained, select_columns(read_table(rows), trained.agreement.schema.names, rows))
-    show_or_print(explained, as_json=as_json)
+    show_explanation(explained, as_json=as_json)
 
 
 @analyst.command("start")
@@ -162,15 +162,13 @@ def ledger(
     if as_json:
         print_json({"verified": count, "entries": [vars(line) for line in lines]})
         return
-    table = Table(title=f"{count} messages left {folder.name}; the chain is whole")
-    for column in ("when", "to", "what", "shapes", "bytes", "for", "records"):
-        table.add_column(column)
+    rows = []
     for line in lines:
         shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in line.shapes.items())
         asked = line.requester or line.request[:8]
-        row = (line.when[:19], line.recipient, line.kind, shapes, str(line.n_bytes), asked, str(line.n_records or ""))
-        table.add_row(*row)
-    output.print(table)
+        rows.append((line.when[:19], line.recipient, line.kind, shapes, line.n_bytes, asked, line.n_records or ""))
+    table = pd.DataFrame(rows, columns=["when", "to", "what", "shapes", "bytes", "for", "records"])
+    print_table(table, f"{count} messages left {folder.name}; the chain is whole", right=("bytes", "records"))
 
 
 # --- how options read, and how it looks ------------------------------------------------------------------------------
@@ -206,11 +204,3 @@ def _right(entry: str) -> tuple[str, Right]:
     if not (who and views and budget.isdigit()):
         raise typer.BadParameter(f"must be WHO=VIEWS:BUDGET. Got {entry!r}.", param_hint="--allow")
     return who, Right(tuple(views.split(",")), int(budget))
-
-
-def show_or_print(explained: Any, *, as_json: bool) -> None:
-    """Show an explanation, or print it for machines."""
-    if as_json:
-        print_json(as_plain(explained))
-    else:
-        show_explanation(explained)

@@ -15,7 +15,7 @@ from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap._sources import read_file
 from dcshap.cli.console import note
 from dcshap.exceptions import InputError, StorageError
-from dcshap.storage import CONTENTS, current
+from dcshap.storage import current
 
 __all__ = [
     "RowsArgument",
@@ -41,16 +41,13 @@ RowsArgument = Annotated[
 
 
 def read_table(path: str | Path, *, index: str | None = None) -> pd.DataFrame:
-    """Read a csv or parquet file, text columns as categories, optionally with a column as the record identifier."""
+    """Read a csv or parquet file, optionally with a column as the record identifier."""
     table = read_file(Path(path))
     if table.empty:
         raise InputError(f"{path} must hold at least one row. It has {len(table)} of {table.shape[1]} columns.")
     if index is not None:
         require_column(table, index, path, what="column of the record identifiers")
         table = table.set_index(index)
-    for column in table.columns:
-        if not pd.api.types.is_numeric_dtype(table[column]):
-            table[column] = table[column].astype("category")
     return table
 
 
@@ -115,7 +112,7 @@ class Run:
     def load(cls, folder: Path) -> Run:
         """Read a run."""
         saved = current(folder)
-        if not (saved / CONTENTS).is_file() or not (saved / ABOUT).is_file():
+        if not (saved / ABOUT).is_file():
             raise StorageError(f"{folder} must be a folder that `dcshap fit` wrote. It is not.")
         try:
             about = About(**json.loads((saved / ABOUT).read_text(encoding="utf-8")))
@@ -123,13 +120,6 @@ class Run:
             raise StorageError(f"{folder / ABOUT} is damaged: train again.") from error
         kind = HorizontalCollaboration if about.kind == "horizontal" else VerticalCollaboration
         return cls(kind.load(folder), about)
-
-    @property
-    def horizontal(self) -> HorizontalCollaboration:
-        """The collaboration, which must be horizontal."""
-        if not isinstance(self.collaboration, HorizontalCollaboration):
-            raise InputError("This needs a horizontal run. This one is vertical.")
-        return self.collaboration
 
     def party(self, name: str | None) -> str:
         """The party that is asking, which must be one of the run."""
@@ -144,8 +134,8 @@ class Run:
         """The rows of a horizontal run's file, without columns that the schema does not know."""
         if len(files) != 1:
             raise InputError(f"A horizontal run takes one file of rows. Got {len(files)}.")
-        names = self.horizontal.schema_.names
-        return self._known_columns(read_table(files[0], index=self.about.identifier), names, files[0])
+        schema = next(iter(self.collaboration.parties_.values())).agreement.schema  # all parties have the same
+        return self._known_columns(read_table(files[0]), schema.names, files[0])
 
     def records(self, files: Sequence[str]) -> dict[str, pd.DataFrame]:
         """The records of a vertical run by party, from one file with all columns or one per party."""

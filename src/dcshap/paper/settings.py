@@ -73,13 +73,7 @@ DATASETS = tuple(PUBLISHED)
 # One setting for all data sets. `paper` is the paper's recipe, `default` leaves everything as the library has it.
 SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "paper": {
-            "reduction": "svd",
-            "alignment": "svd",
-            "anchor": "uniform",
-            "n_anchor": 2000,
-            "scaled": False,
-        },
+        "paper": {"reduction": "svd", "alignment": "svd", "anchor": "uniform", "n_anchor": 2000, "scaled": False},
         "default": {},
         "shared-span": {"span": "shared"},
     }

@@ -21,7 +21,6 @@ __all__ = [
     "column_from_dict",
     "column_from_tables",
     "column_median",
-    "misfit",
 ]
 
 Label = str | int | float | bool
@@ -153,17 +152,6 @@ def column_from_dict(name: str, entry: Any) -> Column:
         ) from error
 
 
-def misfit(column: Column, values: pd.Series[Any]) -> str | None:
-    """What keeps values from fitting the column; None where they fit."""
-    kind = _kind(values)
-    if isinstance(column, Number):
-        return f"column {column.name!r} must hold numbers" if kind == "category" else None
-    unknown = int((np.isnan(column_codes(column, values)) & values.notna().to_numpy()).sum())
-    if unknown:
-        return f"column {column.name!r} has {unknown} values that are none of its {len(column.categories)} categories"
-    return None
-
-
 def code_misfit(column: Column, codes: FloatArray) -> str | None:
     """What keeps codes (n,) from being codes of the column; None where they are."""
     if isinstance(column, Number):
@@ -186,10 +174,29 @@ def column_median(column: Column, codes: FloatArray) -> float:
 
 
 def column_codes(column: Column, values: pd.Series[Any]) -> FloatArray:
-    """Numbers as they are, categories as the position in their list; NaN where missing or unknown."""
+    """Numbers as they are, categories as the position in their list; NaN where missing.
+
+    Raises
+    ------
+    SchemaError
+        If values do not fit the column: text among numbers, or no category of it.
+    """
     if isinstance(column, Number):
+        if _kind(values) == "category":
+            raise SchemaError(f"column {column.name!r} must hold numbers")
         return values.to_numpy(dtype=np.float64, na_value=np.nan)
-    position: dict[Any, float] = {label: float(code) for code, label in enumerate(column.categories)}
+    codes = _positions(column.categories, values)
+    unknown = int((np.isnan(codes) & values.notna().to_numpy()).sum())
+    if unknown:
+        raise SchemaError(
+            f"column {column.name!r} has {unknown} values that are none of its {len(column.categories)} categories"
+        )
+    return codes
+
+
+def _positions(categories: Sequence[Label], values: pd.Series[Any]) -> FloatArray:
+    """The position of each value among the categories; NaN where it is none of them."""
+    position: dict[Any, float] = {label: float(code) for code, label in enumerate(categories)}
     if isinstance(values.dtype, pd.CategoricalDtype):
         of_dtype = np.array([position.get(label, np.nan) for label in values.cat.categories] + [np.nan])
         return of_dtype[values.cat.codes.to_numpy()]  # code -1, missing, picks the NaN at the end

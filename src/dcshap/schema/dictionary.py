@@ -45,7 +45,6 @@ from dcshap.schema.columns import (
     column_from_dict,
     column_from_tables,
     column_median,
-    misfit,
 )
 
 __all__ = ["Missing", "Schema"]
@@ -234,31 +233,29 @@ class Schema:
         """
         return np.array([column_median(column, codes[:, j]) for j, column in enumerate(self.columns)])
 
-    def problems(self, table: Any) -> list[str]:
-        """What keeps a DataFrame from fitting this schema, a sentence each: lacking, extra or unreadable columns."""
-        frame = as_frame(table)
-        if not frame.columns.is_unique:
-            return [f"{int(frame.columns.duplicated().sum())} columns repeat another's name"]
-        found = []
-        lacking = [name for name in self.names if name not in frame.columns]
-        extra = [str(name) for name in frame.columns if name not in self.names]
-        if lacking:
-            found.append(f"columns {lacking} are lacking")
-        if extra:
-            found.append(f"columns {extra} are not in the schema")
-        misfits = [misfit(column, frame[column.name]) for column in self.columns if column.name in frame.columns]
-        return found + [problem for problem in misfits if problem]
-
     def _codes_of_frame(self, frame: pd.DataFrame) -> FloatArray:
-        found = self.problems(frame)
-        if found:
-            raise SchemaError("The table must fit the schema: " + "; ".join(found) + ".")
+        problems, codes = self._name_problems(frame.columns), []
+        for column in self.columns:
+            if frame.columns.is_unique and column.name in frame.columns:
+                try:
+                    codes.append(column_codes(column, frame[column.name]))
+                except SchemaError as error:
+                    problems.append(str(error))
+        if problems:
+            raise SchemaError("The table must fit the schema: " + "; ".join(problems) + ".")
         if all(isinstance(column, Number) for column in self.columns):
+            # As it lies in memory: no copy, and sums over rows are rounded as they always were.
             return frame.loc[:, list(self.names)].to_numpy(dtype=np.float64, na_value=np.nan)
-        codes = np.empty((len(frame), len(self)), dtype=np.float64)
-        for j, column in enumerate(self.columns):
-            codes[:, j] = column_codes(column, frame[column.name])
-        return codes
+        return np.stack(codes, axis=1)
+
+    def _name_problems(self, names: pd.Index[Any]) -> list[str]:
+        """Which columns are lacking, are too many or stand twice, a clause each."""
+        if not names.is_unique:
+            return [f"{int(names.duplicated().sum())} columns repeat another's name"]
+        lacking = [name for name in self.names if name not in names]
+        extra = [str(name) for name in names if name not in self.names]
+        found = [f"columns {lacking} are lacking"] if lacking else []
+        return [*found, f"columns {extra} are not in the schema"] if extra else found
 
     def _codes_of_array(self, array: Any) -> FloatArray:
         values = as_array(array)

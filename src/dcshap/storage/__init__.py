@@ -2,7 +2,6 @@
 
 from dcshap.storage.estimators import read_model, write_model
 from dcshap.storage.folders import (
-    CONTENTS,
     PLAIN,
     State,
     current,
@@ -15,7 +14,6 @@ from dcshap.storage.folders import (
 )
 
 __all__ = [
-    "CONTENTS",
     "PLAIN",
     "State",
     "current",

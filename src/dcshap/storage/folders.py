@@ -1,7 +1,7 @@
 """Roles on disk: JSON, arrays without pickle, models through skops. Reading a folder never runs code from it.
 
-A folder holds `contents.json`, which names every other file with its sha256, and its own; it is written as a whole or
-not at all.
+A folder holds `contents.json`, which names every other file with its sha256, and its own. A folder and those inside it
+are written as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ import numpy as np
 
 from dcshap._bytes import UNREADABLE, archive_bytes, read_archive
 from dcshap._typing import Array
-from dcshap.exceptions import StorageError
+from dcshap.exceptions import InputError, StorageError
 from dcshap.storage.estimators import read_model, write_model
 
 __all__ = [
-    "CONTENTS",
     "PLAIN",
     "State",
     "current",
@@ -108,7 +107,7 @@ def _earlier(folder: Path) -> Path:
 
 
 def _swap(fresh: Path, target: Path, aside: Path) -> None:
-    """Put a finished folder in place of an earlier one. No system call exchanges two folders, so it takes two renames.
+    """Put a finished folder in place of an earlier one, by two renames, as folders cannot be exchanged in one step.
 
     Whenever the process ends, either the earlier or the later one can be read (see `current`).
     """
@@ -141,6 +140,8 @@ def _write_state(folder: Path, state: State, more: Mapping[str, bytes]) -> None:
         "content": state.content,
     }
     files[CONTENTS] = json.dumps(contents | {"sha256": _digest(contents)}, indent=1).encode()
+    if any(name in files or Path(name).name != name for name in more):
+        raise InputError(f"More files must have plain names other than {list(files)}. Got {list(more)}.")
     folder.mkdir(mode=0o700)
     for name, data in (files | dict(more)).items():
         with (folder / name).open("xb") as file:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcshap.report.labels import column_texts, decimals_for, fixed, listed, plain_value, shortened, signed
+from dcshap.report.texts import column_texts, decimals_for, fixed, listed, plain_value, shortened, signed
 
 
 @pytest.mark.parametrize(
