@@ -148,7 +148,8 @@ def participants_section(
 
 def parties_table(collaboration: Collaboration) -> pd.DataFrame:
     """One row per party: rows, columns, dimensions of its representation; taken from what it sent."""
-    sent = {line.sender: line.shapes["rows"] for line in collaboration.sent_ if line.kind in REPRESENTATIONS}
+    # The first of each party, which it trained with: predictions of records send representations too.
+    sent = {line.sender: line.shapes["rows"] for line in collaboration.sent_[::-1] if line.kind in REPRESENTATIONS}
     return pd.DataFrame(
         [
             {
