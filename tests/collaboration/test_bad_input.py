@@ -427,7 +427,7 @@ def test_what_is_meant_for_another_party_is_refused():
     )
     message = failing(lambda: node.handle("integration", "analyst", for_other))
     assert message.startswith("ProtocolError")
-    assert "Integration in another party's name" in message
+    assert "Integration meant for another" in message
     assert party.alignment is next(m for m in run.received_by("party0") if isinstance(m, Integration)).alignment
 
 

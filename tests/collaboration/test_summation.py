@@ -180,7 +180,7 @@ def test_moments_from_the_wrong_parties_are_refused():
         turns.receive("moments", "party1", moments[0])
     with pytest.raises(ProtocolError, match="is not sent by 'stranger'"):
         turns.receive("moments", "stranger", MaskedMoments("stranger", moments[1].words))
-    with pytest.raises(ProtocolError, match="in another party's name"):
+    with pytest.raises(ProtocolError, match="in another's name"):
         turns.receive("moments", "party2", moments[0])
 
 

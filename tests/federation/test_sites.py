@@ -194,7 +194,7 @@ def test_nan_wrong_shapes_and_another_party_s_name_are_refused_at_the_analyst(tw
     assert "'shop' must send finite numbers" in spoilt(lambda m: replace(m, rows=m.rows * np.nan))
     assert "'shop' must send rows (n, m)" in spoilt(lambda m: replace(m, rows=m.rows[:, :2]))
     assert "'shop' sent 7 rows" in spoilt(lambda m: replace(m, anchor=m.anchor[:7]))
-    assert "in another party's name" in spoilt(lambda m: replace(m, party="bank"))
+    assert "in another's name" in spoilt(lambda m: replace(m, party="bank"))
 
 
 def test_a_silent_party_is_named_and_the_others_go_on(twin):

@@ -109,7 +109,7 @@ def test_a_message_of_another_kind_or_in_another_s_name_is_refused():
     turns = Turns(training("horizontal"), CAST, ANALYST)
     with pytest.raises(ProtocolError, match="takes another message"):
         turns.receive("representation", "bank", Commit("run"))
-    with pytest.raises(ProtocolError, match="in another party's name"):
+    with pytest.raises(ProtocolError, match="in another's name"):
         turns.receive("representation", "bank", representation("shop"))
     with pytest.raises(ProtocolError, match="has the steps"):
         turns.receive("reduction", "bank", Message())

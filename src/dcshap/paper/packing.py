@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dcshap.explanation.statement import PartyExplanation
+from dcshap.shapley import Explanation
 
 __all__ = ["pack", "unpack", "unpack_all"]
 
@@ -46,7 +47,7 @@ def unpack(content: dict[str, Any]) -> PartyExplanation:
     )
 
 
-def unpack_all(packed: dict[str, Any]) -> dict[str, PartyExplanation]:
+def unpack_all(packed: dict[str, Any]) -> dict[str, Explanation]:
     """Several of them, by name."""
     return {name: unpack(each) for name, each in packed.items()}
 

@@ -31,9 +31,10 @@ class Turns:
         step = self.protocol[name]
         if not isinstance(message, step.message):
             raise ProtocolError(f"The step {name!r} takes another message than {type(message).__name__}.")
-        # A message that names a party names the one that sent it, or from the analyst the one it is for.
-        if getattr(message, "party", None) not in (None, self.me if sender == ANALYST else sender):
-            raise ProtocolError(f"Party {sender!r} sent a {type(message).__name__} in another party's name.")
+        named = getattr(message, "party", None)
+        if named not in (None, self.me if sender == ANALYST else sender):
+            meant = "meant for another" if sender == ANALYST else "in another's name"
+            raise ProtocolError(f"{sender!r} sent {self.me!r} a {type(message).__name__} {meant}.")
         self._note(step, sender, self.me)
         return step
 

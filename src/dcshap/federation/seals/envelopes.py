@@ -77,7 +77,7 @@ class Envelope:
 
 def seal(identity: Identity, about: About, content: bytes, *, to: Certificate | None) -> bytes:
     """Put content in an envelope that only its recipient can open; signed, and readable, where `to` is None."""
-    written = {"identifier": os.urandom(16).hex(), "written": time.time()}
+    written = {"identifier": os.urandom(16).hex(), "written": round(time.time())}
     head = json.dumps({"about": asdict(about), "certificate": identity.certificate.pem} | written).encode()
     wrapped, body = (b"", content) if to is None else to.encrypt(content, head)
     signed = framed(head, wrapped) + body
