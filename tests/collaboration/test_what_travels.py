@@ -280,7 +280,7 @@ class Case:
 def trained_on_rows() -> Iterator[Case]:
     parts = {name: slice(20 * i, 20 * (i + 1)) for i, name in enumerate(COLUMNS)}
     for table, span in zip(TRAININGS, ("private", "shared", "random"), strict=False):
-        run = RecordedHorizontal(Ridge(), span=span, n_anchor=200, random_state=0)
+        run = RecordedHorizontal(Ridge(), span=span, n_anchor=200, random_state=0)  # type: ignore[arg-type]
         run.fit({name: (TRAINED[rows], LABELS[rows]) for name, rows in parts.items()})
         secrets = secrets_of(run.parties_, run.messages, run.analyst_)
         yield Case(f"horizontally, {span} span", table, Cast(NAMES), run.messages, run.sent_, secrets)

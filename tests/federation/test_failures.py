@@ -17,7 +17,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from dcshap import Schema
 from dcshap.exceptions import FederationError, PrivacyError, ProtocolError, SchemaError
 from dcshap.federation.flare.job import write_job
-from dcshap.federation.flare.processes import Site
 from dcshap.federation.site.analyst_site import RunSettings
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.secrets import Secrets
@@ -95,7 +94,7 @@ def test_a_party_killed_while_training_is_named_comes_back_and_nothing_is_lost(f
     assert (fed.kits["bank"].folder / "dcshap" / ROWS / "run.json").read_text() != before
 
 
-def _halt_the_next_run(site: Site, earlier: list[psutil.Process]) -> None:
+def _halt_the_next_run(site: SiteProcess, earlier: list[psutil.Process]) -> None:
     """Stop a site's run, as soon as there is one beside earlier ones, before it answers."""
     until = time.monotonic() + 60
     while time.monotonic() < until:

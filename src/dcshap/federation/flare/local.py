@@ -17,7 +17,7 @@ import yaml
 
 from dcshap.exceptions import FederationError
 from dcshap.federation.flare.kits import Kit, secure_server
-from dcshap.federation.flare.processes import Site, free_port
+from dcshap.federation.flare.processes import SiteProcess, free_port
 from dcshap.federation.flare.session import Session
 
 __all__ = ["LEAD", "LocalFederation", "provision"]
@@ -82,8 +82,8 @@ class LocalFederation:
         self.parties = list(parties)
         self.kits = provision(Path(folder).absolute(), port=self.port, parties=parties, requesters=requesters)
         secure_server(self.kits[_SERVER])
-        self.server = Site(self.kits[_SERVER])
-        self.sites = {name: Site(self.kits[name]) for name in parties}
+        self.server = SiteProcess(self.kits[_SERVER])
+        self.sites = {name: SiteProcess(self.kits[name]) for name in parties}
 
     def start(self, *, parties: Sequence[str] | None = None, timeout: float = 60.0) -> Self:
         """Start the server, and then parties; all by default."""
@@ -95,9 +95,9 @@ class LocalFederation:
     def environment(self, name: str, env: Mapping[str, str]) -> None:
         """Give a site's process another environment, from its next start on."""
         if name == _SERVER:
-            self.server = Site(self.kits[name], env=env)
+            self.server = SiteProcess(self.kits[name], env=env)
         else:
-            self.sites[name] = Site(self.kits[name], env=env)
+            self.sites[name] = SiteProcess(self.kits[name], env=env)
 
     def requester(self, name: str = LEAD, *, timeout: float = 30.0) -> Session:
         """A session for somebody who may ask; use it in a `with` statement."""
@@ -107,7 +107,7 @@ class LocalFederation:
         """End all processes, all at once: each takes some seconds to say goodbye."""
         sites = (*self.sites.values(), self.server)
         with ThreadPoolExecutor(max_workers=len(sites)) as threads:
-            list(threads.map(Site.stop, sites))
+            list(threads.map(SiteProcess.stop, sites))
 
     def __enter__(self) -> Self:
         return self.start()

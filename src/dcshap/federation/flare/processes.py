@@ -20,7 +20,7 @@ from dcshap.exceptions import FederationError
 from dcshap.federation.flare.kits import Kit
 from dcshap.federation.seals.identity import Identity
 
-__all__ = ["Site", "free_port", "run_in_foreground"]
+__all__ = ["SiteProcess", "free_port", "run_in_foreground"]
 
 _GRACE = 5.0  # seconds between asking a process to end and ending it
 _ENGINE = "nvflare.private."  # how the modules of the engine's processes begin
@@ -42,7 +42,7 @@ def free_port() -> int:
         return port
 
 
-class Site:
+class SiteProcess:
     """A participant's process, with a log of its own in its kit.
 
     Parameters
@@ -167,7 +167,7 @@ def run_in_foreground(kit: Kit, tell: Callable[[str], None], *, patience: float 
         Is told that the site is up; and, where it is not after some `patience` (in seconds), what that may be due to.
     """
     Identity(kit.startup)  # the engine waits without a word where its certificate is missing or another authority's
-    site, told = Site(kit), threading.Event()
+    site, told = SiteProcess(kit), threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: told.set())
     began = site.log.stat().st_size if site.log.exists() else 0

@@ -48,7 +48,7 @@ class About:
     protocol, session, step : str
         Which step of which run of which protocol it belongs to.
     patience : float
-        Seconds that the sender waits for an answer.
+        Seconds that the sender waits for an answer; at most `MAX_AGE`.
     answers : str
         The identifier of the envelope that this one answers; empty where it answers none.
     """
@@ -60,6 +60,11 @@ class About:
     step: str
     patience: float = 0.0
     answers: str = ""
+
+    def __post_init__(self) -> None:
+        texts = (self.sender, self.recipient, self.protocol, self.session, self.step, self.answers)
+        if not all(isinstance(text, str) for text in texts) or not 0 <= self.patience <= MAX_AGE:
+            raise ValueError("of another type, or out of range")
 
 
 @dataclass(frozen=True)

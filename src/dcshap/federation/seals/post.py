@@ -17,6 +17,7 @@ from typing import Protocol as Interface
 from dcshap.collaboration.messages import REQUESTER, Message, Sent
 from dcshap.exceptions import DcshapError, ProtocolError
 from dcshap.federation.seals.envelopes import (
+    MAX_AGE,
     About,
     CutShortError,
     Envelope,
@@ -194,7 +195,7 @@ class Post(Carrier):
         certificate = self._office.directory.get(to) if step.sealed else None
         if step.sealed and certificate is None:
             raise ProtocolError(f"{self._office.me!r} has no certificate of {to!r} to seal to.")
-        about = About(self._office.me, to, self._protocol.name, self._session, step.name, self.patience)
+        about = About(self._office.me, to, self._protocol.name, self._session, step.name, min(self.patience, MAX_AGE))
         content = b"" if message is None else self.packed(message, to=to)
         return seal(self._office.identity, about, content, to=certificate)
 

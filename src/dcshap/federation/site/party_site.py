@@ -7,6 +7,7 @@ a party needs to begin a session: its own configuration, table, seeds, and the r
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dcshap.exceptions import NotFittedError, ProtocolError, StorageError
 from dcshap.explanation.answering import AnsweringParty
 from dcshap.explanation.disclosures import RecordVectors, Request
 from dcshap.explanation.views import explain_view
-from dcshap.federation.seals.envelopes import Envelope, Opened
+from dcshap.federation.seals.envelopes import MAX_AGE, Envelope, Opened
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.seals.post import Network, Post, PostOffice
@@ -60,6 +61,7 @@ class PartySite:
         self.office = PostOffice(identity.name, identity, network=network, opened=opened, trusted=self.settings.trusted)
         self._lock = threading.RLock()
         self._sessions: dict[tuple[str, str], tuple[Node, Post]] = {}
+        self._asked_at: dict[tuple[str, str], float] = {}
         self._party: HorizontalParty | VerticalParty | None = None
 
     def handle(self, sealed: bytes) -> bytes:
@@ -85,12 +87,19 @@ class PartySite:
         with self._lock:
             if key not in self._sessions:
                 if isinstance(message, Request):
+                    self._forget_old_requests()
                     self._sessions[key] = self._asked(envelope, message)
+                    self._asked_at[key] = time.monotonic()
                 elif envelope.about.step == "hello" and envelope.about.sender == ANALYST:
                     self._sessions[key] = self._met(envelope)
                 else:
                     raise ProtocolError(f"Party {self.office.me!r} has no such session. A run begins with 'hello'.")
             return self._sessions[key]
+
+    def _forget_old_requests(self) -> None:
+        """Drop requests whose envelopes are too old to be opened; the ledger knows that they were answered."""
+        for key in [key for key, at in self._asked_at.items() if time.monotonic() - at > 2 * MAX_AGE]:
+            del self._sessions[key], self._asked_at[key]
 
     def _node(self, protocol: Protocol, session: str, cast: Cast, roles: list[Any], **more: Any) -> tuple[Node, Post]:
         post = Post(self.office, protocol, session, **({"record": self.ledger.append} | more))
