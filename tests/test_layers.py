@@ -10,7 +10,7 @@ import pytest
 import dcshap
 
 BASE = {"exceptions", "_typing", "_tables"}
-DICTIONARY = BASE | {"columns", "schema", "encoding"}
+DICTIONARY = BASE | {"knots", "columns", "schema", "encoding"}
 METHOD = DICTIONARY | {"collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -19,9 +19,10 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
-    "columns": BASE,
-    "schema": BASE | {"columns"},
-    "encoding": BASE | {"columns", "schema"},
+    "knots": BASE,
+    "columns": BASE | {"knots"},
+    "schema": BASE | {"columns", "knots"},
+    "encoding": BASE | {"columns", "schema", "knots"},
     "shapley": BASE,
     "datasets": BASE,
     "collaboration": DICTIONARY,
