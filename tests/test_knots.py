@@ -64,7 +64,7 @@ def test_few_different_values_are_the_knots():
 
 
 def test_small_tables_get_no_knots_and_large_ones_more():
-    numbers = [auto_knots(n) for n in (10, 1999, 2000, 10_000, 50_000, 10**6, 10**9)]
+    numbers = [auto_knots(n) for n in (10, 999, 1000, 10_000, 50_000, 10**6, 10**9)]
     assert numbers[:2] == [0, 0]
     assert numbers[2] >= 3
     assert numbers == sorted(numbers)
@@ -114,7 +114,7 @@ def test_a_schema_from_tables_may_have_knots_and_robust_ranges():
     frames = [pd.DataFrame({"pay": rng.lognormal(3, 2, 1500), "sex": rng.choice(["f", "m"], 1500)}) for _ in range(2)]
     plain = Schema.from_frames(frames)
     robust = Schema.from_frames(frames, knots="auto", robust=True)
-    few = Schema.from_frames([frames[0]], knots="auto", robust=True)
+    few = Schema.from_frames([frames[0][:900]], knots="auto", robust=True)
     assert isinstance(robust["pay"], Number)
     assert isinstance(few["pay"], Number)
     assert isinstance(plain["pay"], Number)

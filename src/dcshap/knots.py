@@ -16,7 +16,7 @@ from dcshap._typing import FloatArray
 __all__ = ["auto_knots", "choose_knots", "hat_scale", "hats", "robust_range"]
 
 PERCENTILES = (1.0, 99.0)
-FEW_ROWS = 2000  # up to here knots cost accuracy
+FEW_ROWS = 1000  # below, knots cost accuracy
 FEWEST, MOST = 5, 9
 
 

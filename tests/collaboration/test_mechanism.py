@@ -11,10 +11,13 @@ from dcshap.collaboration.mechanism import (
     delta_of,
     epsilon_spent,
     gaussian_sigma,
-    unit_rows,
 )
 from dcshap.collaboration.moments import Moments, class_responses, number_responses
 from dcshap.exceptions import InputError, PrivacyError
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 @settings(max_examples=30, deadline=None)
@@ -51,11 +54,11 @@ def test_nothing_spent_and_little_spent():
 def test_one_row_moves_the_release_by_no_more_than_its_sensitivity(classes):
     """The privacy loss of any row, computed from its own change and the noise, stays within that of sigma."""
     rng = np.random.default_rng(0)
-    X = unit_rows(np.concatenate([rng.standard_normal((300, 4)), np.eye(4), np.ones((1, 4))]))
+    X = unit(np.concatenate([rng.standard_normal((300, 4)), np.eye(4), np.ones((1, 4))]))
     y = rng.uniform(0, 1, len(X))
     y[:4] = [0, 1, 0, 1]
     R = class_responses((y > 0.5).astype(int), [0, 1]) if classes else number_responses(y, low=0, high=1)
-    privacy = MomentPrivacy(2.0, 3, 2, 4, classes=classes)
+    privacy = MomentPrivacy(2.0, 3, 4, 2, 4, classes=classes)
 
     class Ones(np.random.Generator):
         def standard_normal(self, size=None, *_, **__):
@@ -72,7 +75,7 @@ def test_one_row_moves_the_release_by_no_more_than_its_sensitivity(classes):
 
 
 def test_the_others_noise_suffices_without_ones_own():
-    privacy = MomentPrivacy(1.0, 4, 2, 3, classes=True)
+    privacy = MomentPrivacy(1.0, 4, 1, 2, 3, classes=True)
     rng = np.random.default_rng(0)
     zero = np.zeros(3 + 6 + 6)
     others = np.array([sum(privacy.noised(zero, rng) for _ in range(3)) for _ in range(4000)])
@@ -85,10 +88,10 @@ def test_the_others_noise_suffices_without_ones_own():
 def test_a_member_is_not_found_more_often_than_the_guarantee_allows():
     """The best test between two neighbouring tables: its hits less e^ε times its false alarms stay below δ."""
     rng = np.random.default_rng(1)
-    X = unit_rows(rng.standard_normal((50, 3)))
+    X = unit(rng.standard_normal((50, 3)))
     y = np.arange(50) % 2
     epsilon, delta = 0.5, 0.01
-    privacy = MomentPrivacy(epsilon, 2, 2, 3, classes=True, delta=delta)
+    privacy = MomentPrivacy(epsilon, 2, 1, 2, 3, classes=True, delta=delta)
     with_it, without = (Moments.of([X[:k]], class_responses(y[:k], [0, 1]), classes=True).flat() for k in (50, 49))
     # The adversary is the other party: it knows its own noise, and one share is left.
     n = 20_000
@@ -103,13 +106,13 @@ def test_a_member_is_not_found_more_often_than_the_guarantee_allows():
 
 
 def test_noise_is_fresh():
-    privacy = MomentPrivacy(1.0, 2, 2, 3, classes=True)
+    privacy = MomentPrivacy(1.0, 2, 1, 2, 3, classes=True)
     one, other = (privacy.noised(np.zeros(15)) for _ in range(2))
     assert np.all(one != other)
 
 
 def test_the_floor_is_where_the_spectrum_of_pure_noise_ends():
-    privacy = MomentPrivacy(1.0, 2, 2, 60, classes=True)
+    privacy = MomentPrivacy(1.0, 2, 1, 2, 60, classes=True)
     rng = np.random.default_rng(0)
     size = 3 + 120 + 60 * 61 // 2
     flat = privacy.noised(np.zeros(size), rng) + privacy.noised(np.zeros(size), rng)
@@ -122,18 +125,18 @@ def table(n, p, strength, seed=0):
     y = rng.integers(2, size=n)
     X = rng.standard_normal((n, p))
     X[:, 0] += strength * y
-    return unit_rows(X), y
+    return unit(X), y
 
 
 def released(privacy, X, y, seed=0):
     rng = np.random.default_rng(seed)
     flat = Moments.of([X], class_responses(y, [0, 1]), classes=True).flat()
     flat = privacy.noised(flat, rng) + privacy.noised(np.zeros_like(flat), rng)
-    return privacy.denoised(Moments.from_flat(flat, n_responses=2, n_coordinates=privacy.n_coordinates, classes=True))
+    return Moments.from_flat(flat, n_responses=2, n_coordinates=privacy.n_coordinates, classes=True)
 
 
 def test_enough_rows_pass_and_too_few_are_refused_with_the_number_needed():
-    privacy = MomentPrivacy(1.0, 2, 2, 6, classes=True)
+    privacy = MomentPrivacy(1.0, 2, 1, 2, 6, classes=True)
     privacy.require_signal(released(privacy, *table(20_000, 6, 2.0)))
     with pytest.raises(PrivacyError, match=r"About \d+ rows would be needed") as error:
         privacy.require_signal(released(privacy, *table(60, 6, 2.0)))
@@ -143,7 +146,7 @@ def test_enough_rows_pass_and_too_few_are_refused_with_the_number_needed():
 
 
 def test_pure_noise_is_refused_nearly_always():
-    privacy = MomentPrivacy(1.0, 2, 2, 20, classes=True)
+    privacy = MomentPrivacy(1.0, 2, 1, 2, 20, classes=True)
     X, y = table(800, 20, 0.0)
     passed = 0
     for seed in range(40):
@@ -155,9 +158,21 @@ def test_pure_noise_is_refused_nearly_always():
     assert passed <= 4
 
 
-def test_rows_have_norm_one_and_the_typical_row_stays():
-    rows = unit_rows(np.array([[3.0, 4.0], [0.0, 0.0], [0.1, 0.0]]))
-    np.testing.assert_allclose(rows, np.array([[0.6, 0.8], [0, 0], [1, 0]]))
+def test_rows_beyond_the_radius_are_pulled_back_to_it():
+    privacy = MomentPrivacy(1.0, 2, 4, 2, 2, classes=True)
+    rows = privacy.bounded(np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -1.0]]))
+    np.testing.assert_allclose(rows, np.array([[0.6, 0.8], [0, 0], [0, -0.5]]))
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_with_little_noise_the_moments_come_back(classes):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 3)) * 0.1
+    R = class_responses((X[:, 0] > 0).astype(int), [0, 1]) if classes else number_responses(X[:, 0], low=-1, high=1)
+    privacy = MomentPrivacy(1e4, 2, 5, 2, 3, classes=classes)
+    flat = Moments.of([privacy.bounded(X)], R, classes=classes).flat()
+    noisy = Moments.from_flat(privacy.noised(flat), n_responses=2, n_coordinates=3, classes=classes)
+    np.testing.assert_allclose(privacy.restored(noisy).covariance, np.cov(X.T, bias=True), atol=0.002)
 
 
 def test_bad_settings_are_refused():
@@ -169,6 +184,6 @@ def test_bad_settings_are_refused():
     with pytest.raises(InputError, match="release"):
         gaussian_sigma(1.0, releases=0)
     with pytest.raises(InputError, match="2 parties"):
-        MomentPrivacy(1.0, 1, 2, 3, classes=True).noised(np.zeros(15))
+        MomentPrivacy(1.0, 1, 1, 2, 3, classes=True).noised(np.zeros(15))
     with pytest.raises(InputError, match="15 numbers"):
-        MomentPrivacy(1.0, 2, 2, 3, classes=True).noised(np.zeros(14))
+        MomentPrivacy(1.0, 2, 1, 2, 3, classes=True).noised(np.zeros(14))

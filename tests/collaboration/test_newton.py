@@ -10,6 +10,7 @@ from dcshap.collaboration import newton
 from dcshap.collaboration.moments import Moments, class_responses
 from dcshap.collaboration.newton import Logits
 from dcshap.exceptions import InputError, ProtocolError
+from dcshap.knots import hats
 
 
 def problem(seed: int = 0, *, n: int = 300, p: int = 6, classes: int = 2, strength: float = 1.0):
@@ -70,6 +71,24 @@ def test_more_rounds_do_not_raise_the_loss(seed, classes, strength, n):
     losses = [loss(after(X, R, rounds), X, R) for rounds in range(5)]
     assert np.all(np.isfinite(losses))
     assert losses[3] <= losses[0] * (1 + 1e-6)
+
+
+def rare_and_bent(n: int = 4000, seed: int = 0):
+    """A tenth of the rows in the second class, by a steep effect of a number on nine knots."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((n, 3))
+    score = 3.2 * np.tanh(2 * (values[:, 0] - 0.9)) + values[:, 1] ** 2 + rng.logistic(size=n)
+    y = (score > np.quantile(score, 0.9)).astype(int)
+    X = np.concatenate([hats(v, np.quantile(v, np.linspace(0.01, 0.99, 9)).tolist()) * 1.4 for v in values.T], axis=1)
+    return X, y, class_responses(y, [0, 1])
+
+
+def test_steps_do_not_end_in_a_cycle_where_a_class_is_rare_and_effects_bend():
+    X, y, R = rare_and_bent()
+    losses = [loss(after(X, R, rounds), X, R) for rounds in range(7)]
+    assert losses[3] < losses[6] * 1.01
+    model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, y)
+    assert np.corrcoef(X @ after(X, R, 3).weights[0], X @ model.coef_[0])[0, 1] > 0.995
 
 
 def test_a_rare_class_does_not_make_the_steps_overshoot():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy.optimize
@@ -20,11 +21,11 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.moments import Moments
 from dcshap.exceptions import InputError, PrivacyError
 
-__all__ = ["DELTA", "MomentPrivacy", "delta_of", "epsilon_spent", "gaussian_sigma", "unit_rows"]
+__all__ = ["DELTA", "MomentPrivacy", "delta_of", "epsilon_spent", "gaussian_sigma"]
 
 DELTA = 1e-6
 SHARES = (0.05, 0.475, 0.475)  # of the privacy budget: counts, sums, products
-CLEAR = 0.1  # association between rows of norm 1 and the target that is assumed where noise covers the real one
+CLEAR = 0.1  # association between rows of norm 1 at most and the target that is assumed where noise covers the real one
 
 
 def delta_of(sigma: float, epsilon: float) -> float:
@@ -33,6 +34,7 @@ def delta_of(sigma: float, epsilon: float) -> float:
     return float(scipy.special.ndtr(high) - np.exp(epsilon + scipy.special.log_ndtr(low)))
 
 
+@lru_cache
 def gaussian_sigma(epsilon: float, delta: float = DELTA, *, releases: int = 1) -> float:
     """The least noise, in units of the sensitivity, at which each of several releases may be made."""
     if not (np.isfinite(epsilon) and epsilon > 0):
@@ -58,20 +60,19 @@ def epsilon_spent(sigmas: Sequence[float], delta: float = DELTA) -> float:
     return float(scipy.optimize.brentq(lambda e: delta_of(sigma, e) - delta, 0.0, high, xtol=1e-12))
 
 
-def unit_rows(encoded: FloatArray) -> FloatArray:
-    """Rows (n, p) scaled to norm 1 about the origin, which is the schema's typical row; that row stays there."""
-    norms = np.sqrt(np.sum(encoded**2, axis=1, keepdims=True))
-    return np.asarray(encoded / np.where(norms > 0, norms, 1.0))
-
-
 @dataclass(frozen=True)
 class MomentPrivacy:
-    """How the moments of unit rows are made private.
+    """How moments are made private.
+
+    A row that is further than the radius from the origin, the schema's typical row, is pulled back to it. The radius
+    is the root of the number of raw columns, about where rows lie: an encoded column has a spread of about 1.
 
     Parameters
     ----------
     epsilon, delta : float
     n_parties : int
+    n_columns : int
+        Raw columns.
     n_responses, n_coordinates : int
         The moments' K and p.
     classes : bool
@@ -80,10 +81,21 @@ class MomentPrivacy:
 
     epsilon: float
     n_parties: int
+    n_columns: int
     n_responses: int
     n_coordinates: int
     classes: bool
     delta: float = DELTA
+
+    @property
+    def radius(self) -> float:
+        """How far from the origin a row may be."""
+        return float(np.sqrt(self.n_columns))
+
+    def bounded(self, encoded: FloatArray) -> FloatArray:
+        """Rows (n, p) in units of the radius, those beyond it pulled back: their moments are released."""
+        norms = np.sqrt(np.sum(encoded**2, axis=1, keepdims=True))
+        return np.asarray(encoded / np.maximum(norms, self.radius))
 
     @property
     def sigma(self) -> float:
@@ -123,35 +135,47 @@ class MomentPrivacy:
             )
         return np.asarray(flat + scale * rng.standard_normal(len(flat)))
 
-    def denoised(self, total: Moments) -> Moments:
-        """The noisy total without what cannot be: counts across classes, more than norm 1."""
-        if not total.classes:
-            return total
-        return Moments(np.diag(np.diag(total.responses)), total.sums, total.products, classes=True)
+    def restored(self, total: Moments) -> Moments:
+        """The noisy total in encoded coordinates again; refused where it is nothing but noise."""
+        self.require_signal(total)
+        counts = np.diag(np.diag(total.responses)) if total.classes else total.responses  # no row is of two classes
+        return Moments(counts, total.sums * self.radius, total.products * self.radius**2, total.classes)
 
     def floor(self, n_rows: float) -> float:
-        """Variance that the noise in the products alone may feign: the largest eigenvalue of symmetric noise over n."""
+        """Variance in encoded coordinates that noise may feign: the largest eigenvalue of that in the products."""
+        return float(self.radius**2 * self._top / n_rows)
+
+    @property
+    def _top(self) -> float:
         off_diagonal = self.total_deviations[2] / np.sqrt(2.0)
-        return float(2.0 * off_diagonal * np.sqrt(self.n_coordinates) / n_rows)
+        return float(2.0 * off_diagonal * np.sqrt(self.n_coordinates))
 
     def require_signal(self, total: Moments) -> None:
         """Refuse where the noise covers everything, with the number of rows that it would need."""
         n, p = total.n_rows, self.n_coordinates
         counts = int(np.sum(np.diag(total.responses) > 2.0 * self.total_deviations[0])) if self.classes else 2
-        # Squared length, times n²: of the noise, and of what a sample of unrelated rows shows by chance.
-        noise = self.total_deviations[1] ** 2 * (self.n_responses - 1) * p + max(n, 0.0)
+        # Squared lengths, times n²: of the noise with what unrelated rows show by chance, and of what is there.
+        noise = self.total_deviations[1] ** 2 * (self.n_responses - 1) * p
+        noise += max(np.trace(total.products), 0.0) * self._response_variance(total)
         found = max(n, 1.0) ** 2 * self._association(total) if counts >= 2 and n > 0 else 0.0
         enough = noise * (1.0 + 2.0 * np.sqrt(2.0 / ((self.n_responses - 1) * p)))
         top = float(np.linalg.eigvalsh(total.covariance)[-1]) if n > 0 else 0.0
-        if counts >= 2 and found > enough and top > self.floor(n):
+        if counts >= 2 and found > enough and top > self._top / n:
             return
         signal = max(found - noise, 0.0) / max(n, 1.0) ** 2
-        needed = max(np.sqrt(enough / max(signal, CLEAR**2)), self.floor(1.0) * p / 2, 1.2 * n)
+        needed = max(np.sqrt(enough / max(signal, CLEAR**2)), self._top * p / 2, 1.2 * n)
         raise PrivacyError(
             f"`epsilon={self.epsilon:g}` leaves nothing but noise in moments of {p} coordinates over {self.n_parties} "
             f"parties. About {_rounded_up(needed)} rows would be needed over all parties: raise `epsilon`, leave out "
             f"columns or categories, or bring more rows."
         )
+
+    def _response_variance(self, total: Moments) -> float:
+        """Variance of a row's responses, all classes together; at most 1."""
+        if total.classes:
+            return float(np.clip(1.0 - np.sum(total.shares**2), 0.0, 1.0))
+        n = total.n_rows
+        return float(np.clip(total.responses[1, 1] / n - (total.responses[0, 1] / n) ** 2, 0.0, 1.0))
 
     def _association(self, total: Moments) -> float:
         """Squared length of the covariance between responses and coordinates."""

@@ -1,8 +1,8 @@
 """Newton rounds of ridge logistic regression, whose sums over rows the parties add up securely.
 
 In each round every party computes its gradient and curvature at the current coefficients; everybody computes the
-same next coefficients from the total. The first step needs no round: at coefficients of zero, gradient and curvature
-follow from the moments. Two classes have one logit; more have one each, as scikit-learn's, and the penalty, half the
+same next coefficients from the total. The start needs no round: linear discriminant analysis follows from the moments.
+Two classes have one logit; more have one each, as scikit-learn's, and the penalty, half the
 squared weights, is scikit-learn's at C = 1, so the rounds end where its model of the pooled rows would.
 """
 
@@ -25,7 +25,9 @@ __all__ = ["RIDGE", "ROUNDS", "Logits"]
 RIDGE = 1.0  # half of it times the squared weights is added to the summed loss
 ROUNDS = 3
 EXACT = 512  # with more coefficients than this (and three classes or more), curvature between classes is left out
-STEP = 2.0  # the furthest that one round may move the logits, root mean square over the rows
+START = 3.0  # how far from their mean logits may be at the start, root mean square over the rows
+STEP = 1.4  # how far one round may move them
+LIFT = 3.0  # how far one round may move the intercept
 EVEN = 1e-9  # of the rows: keeps logits that rise together for all classes from moving
 
 
@@ -51,21 +53,26 @@ class Logits:
 
     @classmethod
     def first(cls, moments: Moments, *, ridge: float = RIDGE) -> Self:
-        """The first step, from the moments of all parties; every class must have rows."""
+        """Where the rounds begin: linear discriminant analysis of all parties' moments; every class must have rows.
+
+        Where classes lie far apart, discriminant analysis is far too sure of itself, and is toned down.
+        """
         shares = moments.shares
         if not moments.classes or len(shares) < 2 or not np.all(shares > 0):
             raise InputError("Newton rounds need the moments of at least two classes, each with rows.")
-        n, center, covariance = moments.n_rows, moments.mean, moments.covariance
-        pairs = len(shares) == 2
-        heights = np.log(shares[1:] / shares[:1]) if pairs else np.log(shares) - np.log(shares).mean()
-        start = cls(np.zeros((len(heights), len(center))), heights, center, covariance)
-        pulls = (n * shares[:, None] * center - moments.sums)[-len(heights) :]
-        gradient = np.concatenate([np.zeros((len(heights), 1)), pulls], axis=1)
-        extended = scipy.linalg.block_diag(np.array([[1.0]]), covariance) * n
-        between = np.array([[shares[0] * shares[1]]]) if pairs else np.diag(shares) - np.outer(shares, shares)
-        slopes = 2.0 * shares * (1.0 - shares)
-        curvature = np.kron(between, extended) if start.exact else slopes[:, None, None] * extended
-        return start._stepped(gradient, curvature, n, ridge)
+        away = moments.sums / np.diag(moments.responses)[:, None] - moments.mean  # of the class means from the mean
+        within = moments.covariance - (away.T * shares) @ away
+        penalty = 4.0 * ridge / moments.n_rows  # the curvature of the loss is at most a quarter
+        weights = _solved(within + penalty * np.eye(len(within)), away.T).T
+        heights = -0.5 * np.einsum("kp,kp->k", weights, away)
+        logs = np.log(shares)
+        if len(shares) == 2:
+            weights, heights, logs = np.diff(weights, axis=0), np.diff(heights), np.diff(logs)
+        else:  # what all logits have in common changes nothing
+            weights, heights, logs = weights - weights.mean(axis=0), heights - heights.mean(), logs - logs.mean()
+        far = _moved(weights, moments.covariance)
+        tone = min(1.0, START / max(far, 1e-300))
+        return cls(tone * weights, logs + tone * heights, moments.mean, moments.covariance)
 
     # --- a round --------------------------------------------------------------------------------------------
 
@@ -147,15 +154,21 @@ class Logits:
         else:
             step = -np.stack([_solved(b + np.diag(penalty), g) for b, g in zip(curvature, pull, strict=True)])
             step -= step.mean(axis=0)  # logits that rise together change nothing
-        # A full step from rare classes or separated ones overshoots; the direction is what the span is after.
-        moved = np.einsum("lp,pq,lq->l", step[:, 1:], self.covariance, step[:, 1:]) + step[:, 0] ** 2
-        far = float(np.sqrt(max(moved.max(), 0.0)))
-        step *= min(1.0, STEP / max(far, 1e-300))
+        # Where a class is rare or rows are heavy-tailed, full steps may overshoot, and end in a cycle.
+        far = max(_moved(step[:, 1:], self.covariance) / STEP, float(np.abs(step[:, 0]).max()) / LIFT, 1.0)
+        step /= far
         return replace(self, weights=self.weights + step[:, 1:], intercept=self.intercept + step[:, 0])
+
+
+def _moved(weights: FloatArray, covariance: FloatArray) -> float:
+    """How far weights (L, p) move the logits: root mean square over the rows, of the logit that moves most."""
+    squares = np.einsum("lp,pq,lq->l", weights, covariance, weights)
+    return float(np.sqrt(max(squares.max(), 0.0)))
 
 
 def _solved(symmetric: FloatArray, right: FloatArray) -> FloatArray:
     """Solve a system that noise or rounding may have left not quite positive: small eigenvalues are raised."""
     values, vectors = scipy.linalg.eigh(symmetric)
     raised = np.maximum(values, 1e-10 * max(values[-1], 1e-300))
-    return np.asarray(vectors @ ((vectors.T @ right) / raised))
+    projected = vectors.T @ right
+    return np.asarray(vectors @ (projected / (raised if right.ndim == 1 else raised[:, None])))
