@@ -11,6 +11,7 @@ import pandas as pd
 
 from dcshap._typing import Array, FloatArray
 from dcshap.exceptions import SchemaError
+from dcshap.schema.knots import choose_knots, robust_range
 
 __all__ = [
     "Category",
@@ -32,13 +33,16 @@ class Number:
     """A numeric column: the range its values are agreed to lie in, and a typical value.
 
     The anchor is drawn around the typical value, so it stands for "feature absent" too; the middle of the range by
-    default.
+    default. Values beyond the range are used as they are, or count as its nearer end where the column is `clipped`.
+    With `knots`, from `low` to `high`, the column is encoded by hat functions (`dcshap.schema.knots`), which clip too.
     """
 
     name: str
     low: float
     high: float
     typical: float | None = None
+    knots: tuple[float, ...] = ()
+    clipped: bool = False
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
@@ -48,11 +52,18 @@ class Number:
             )
         if self.typical is not None and not self.low <= self.typical <= self.high:
             raise SchemaError(f"Column {self.name!r}: the typical value must lie in the range.")
+        ends = (self.low, self.high)
+        if self.knots and (
+            len(self.knots) < 3 or not np.all(np.diff(self.knots) > 0) or self.knots[:: len(self.knots) - 1] != ends
+        ):
+            raise SchemaError(f"Column {self.name!r}: knots must ascend from low to high, three or more of them.")
 
     def to_dict(self) -> dict[str, Any]:
         """What a YAML file says of the column."""
-        entry = {"kind": "number", "low": _plain(self.low), "high": _plain(self.high)}
-        return entry if self.typical is None else entry | {"typical": _plain(self.typical)}
+        entry: dict[str, Any] = {"kind": "number", "low": _plain(self.low), "high": _plain(self.high)}
+        entry |= {} if self.typical is None else {"typical": _plain(self.typical)}
+        entry |= {"knots": [_plain(knot) for knot in self.knots]} if self.knots else {}
+        return entry | ({"clipped": True} if self.clipped else {})
 
     @property
     def typical_code(self) -> float:
@@ -104,8 +115,13 @@ class Category:
 Column = Number | Category
 
 
-def column_from_tables(name: str, tables: Mapping[str, pd.DataFrame], encoding: Encoding) -> Column:
-    """The column that all tables have in common under one name: ranges and categories cover them all."""
+def column_from_tables(
+    name: str, tables: Mapping[str, pd.DataFrame], encoding: Encoding, *, knots: int = 0, robust: bool = False
+) -> Column:
+    """The column that all tables have in common under one name: ranges and categories cover them all.
+
+    `robust` ranges leave out the lowest and highest hundredth of a number's values, which are clipped.
+    """
     kinds = {party: _kind(frame[name]) for party, frame in tables.items()}
     found = {kind for kind in kinds.values() if kind}
     if not found:
@@ -119,7 +135,9 @@ def column_from_tables(name: str, tables: Mapping[str, pd.DataFrame], encoding: 
     values = np.concatenate([part.to_numpy(np.float64) for part in finite])
     if not len(values):
         raise SchemaError(f"Column {name!r} holds no finite number in any table: leave it out.")
-    return Number(name, float(values.min()), float(values.max()), typical=float(np.median(values)))
+    low, high = robust_range(values) if robust else (float(values.min()), float(values.max()))
+    chosen = choose_knots(values, knots, low=low, high=high) if knots and low < high else ()
+    return Number(name, low, high, float(np.clip(np.median(values), low, high)), chosen, robust)
 
 
 def _category_from(name: str, present: Sequence[pd.Series[Any]], encoding: Encoding) -> Category:
@@ -134,15 +152,19 @@ def column_from_dict(name: str, entry: Any) -> Column:
     """The column that `to_dict` wrote."""
     if not isinstance(entry, Mapping) or entry.get("kind") not in ("number", "category"):
         raise SchemaError(f"Column {name!r} must say kind: number or kind: category.")
-    allowed = {"kind", "typical"} | ({"low", "high"} if entry["kind"] == "number" else {"categories", "encoding"})
+    allowed = {"kind", "typical"} | (
+        {"low", "high", "knots", "clipped"} if entry["kind"] == "number" else {"categories", "encoding"}
+    )
     extra = sorted(set(map(str, entry)) - allowed)
     if extra:
         raise SchemaError(f"Column {name!r} has unknown keys {extra}. Allowed are {sorted(allowed)}.")
     try:
         if entry["kind"] == "number":
             typical = entry.get("typical")
-            low, high = float(entry["low"]), float(entry["high"])
-            return Number(name, low, high, None if typical is None else float(typical))
+            low, high, knots = float(entry["low"]), float(entry["high"]), tuple(map(float, entry.get("knots", ())))
+            return Number(
+                name, low, high, None if typical is None else float(typical), knots, bool(entry.get("clipped", False))
+            )
         return Category(name, tuple(entry["categories"]), entry.get("encoding", "ordinal"), entry.get("typical"))
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, SchemaError):

@@ -39,6 +39,7 @@ from dcshap.exceptions import InputError, RangeWarning, SchemaError
 from dcshap.schema.columns import (
     Category,
     Column,
+    Encoding,
     Number,
     code_misfit,
     column_codes,
@@ -46,6 +47,7 @@ from dcshap.schema.columns import (
     column_from_tables,
     column_median,
 )
+from dcshap.schema.knots import auto_knots
 
 __all__ = ["Missing", "Schema"]
 
@@ -115,7 +117,14 @@ class Schema:
     # --- made from, and written to -----------------------------------------------------------------------
 
     @classmethod
-    def from_frames(cls, frames: Mapping[str, Any] | Iterable[Any], *, onehot: Sequence[str] = ()) -> Self:
+    def from_frames(
+        cls,
+        frames: Mapping[str, Any] | Iterable[Any],
+        *,
+        onehot: Sequence[str] = (),
+        knots: int | Literal["auto"] = 0,
+        robust: bool = False,
+    ) -> Self:
         """The dictionary that the given tables have in common.
 
         Ranges and categories cover all tables; a table that lacks a column, has one too many or holds another
@@ -127,6 +136,12 @@ class Schema:
             DataFrames (pandas, polars), or arrays, whose columns are numbers called `x0`, `x1`, …
         onehot : sequence of str
             Categorical columns to encode as a block of indicators instead of ordinal codes.
+        knots : int or "auto"
+            How many hat functions encode a number, so that effects may bend; none by default. "auto" goes by the
+            rows of all tables: none for small ones.
+        robust : bool
+            Take a number's range from its 1st to its 99th percentile and clip values beyond, so that a heavy tail
+            does not shrink the others to nothing.
         """
         named = dict(frames) if isinstance(frames, Mapping) else {f"table {i}": f for i, f in enumerate(frames)}
         tables = {name: as_frame(frame) for name, frame in named.items()}
@@ -137,10 +152,12 @@ class Schema:
         unknown = [name for name in onehot if name not in names]
         if unknown:
             raise SchemaError(f"`onehot` must name columns of the tables. Got {unknown}, which are not there.")
+        number = auto_knots(sum(map(len, tables.values()))) if knots == "auto" else knots
         columns, problems = [], _column_differences(tables, names)
         for name in (name for name in names if all(name in frame.columns for frame in tables.values())):
             try:
-                columns.append(column_from_tables(name, tables, "onehot" if name in onehot else "ordinal"))
+                encoding: Encoding = "onehot" if name in onehot else "ordinal"
+                columns.append(column_from_tables(name, tables, encoding, knots=number, robust=robust))
             except SchemaError as error:
                 problems.append(str(error))
         if problems:
@@ -290,7 +307,7 @@ class Schema:
                     f"Values must not be missing. Missing values per column: {_counts(absent)}. Fill or drop them, "
                     f"or pass missing='reference', where a missing value means that the feature is absent."
                 )
-        outside = self._count_outside(codes, lowest, highest)
+        outside = self._count_outside(codes, lowest, highest, clipped=False)
         if outside:
             warnings.warn(
                 f"Values outside the schema's range, per column: {_counts(outside)}. They are used as they are; "
@@ -299,12 +316,20 @@ class Schema:
                 stacklevel=3,
             )
 
-    def _count_outside(self, codes: FloatArray, lowest: FloatArray, highest: FloatArray) -> dict[str, int]:
-        """How many values of each numeric column are outside its range, where any are."""
+    def clipped(self, codes: FloatArray) -> dict[str, int]:
+        """How many values of codes (n, M) are clipped in encoding, by column, where any are."""
+        return self._count_outside(codes, *_extremes(codes), clipped=True) if len(codes) else {}
+
+    def _count_outside(
+        self, codes: FloatArray, lowest: FloatArray, highest: FloatArray, *, clipped: bool
+    ) -> dict[str, int]:
+        """How many values of each numeric column, clipped or not, are outside its range, where any are."""
         counts = {
             column.name: int(np.sum((codes[:, j] < column.low) | (codes[:, j] > column.high)))
             for j, column in enumerate(self.columns)
-            if isinstance(column, Number) and not (column.low <= lowest[j] and highest[j] <= column.high)
+            if isinstance(column, Number)
+            and (column.clipped or bool(column.knots)) == clipped
+            and not (column.low <= lowest[j] and highest[j] <= column.high)
         }
         return {name: count for name, count in counts.items() if count}
 

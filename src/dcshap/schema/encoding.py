@@ -1,7 +1,7 @@
 """From a row's codes to the coordinates that reductions work on.
 
 Each raw column is encoded by itself, from the schema and the anchor alone, so all parties encode alike. A number or
-an ordinal code becomes one coordinate, a one-hot category a block of them.
+an ordinal code becomes one coordinate, a one-hot category or a number with knots a block of them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from dcshap._typing import FloatArray
 from dcshap.exceptions import SchemaError
-from dcshap.schema.columns import Category, Column, Number
+from dcshap.schema.columns import Column, Number
 from dcshap.schema.dictionary import Schema
+from dcshap.schema.knots import hat_scale, hats
 
 __all__ = ["CHUNK", "Encoder"]
 
@@ -75,7 +76,7 @@ class Encoder:
 
     @property
     def coordinate_names(self) -> list[str]:
-        """A name for each encoded coordinate: the column's, and the category's position in a one-hot block."""
+        """A name for each encoded coordinate: the column's, and the category's or knot's position in a block."""
         return [
             column.name if _width(column) == 1 else f"{column.name}\x1f{position}"
             for column in self.schema.columns
@@ -93,7 +94,7 @@ class Encoder:
 
     def encode(self, codes: FloatArray) -> FloatArray:
         """Encode codes (n, M), none of them missing, to coordinates (n, p)."""
-        if self.n_coordinates == len(self.schema):
+        if all(_width(column) == 1 and not _clipped(column) for column in self.schema.columns):
             encoded = codes - self.center
         else:
             encoded = np.concatenate(
@@ -110,7 +111,9 @@ class Encoder:
     def decode(self, encoded: FloatArray) -> FloatArray:
         """The codes (n, M) nearest to coordinates (n, p): the largest of a one-hot block, any real number else."""
         raw = self.unscale(encoded)
-        columns = [raw[:, b].argmax(axis=1) if b.stop - b.start > 1 else raw[:, b.start] for b in self.blocks]
+        columns = [
+            _decoded(column, raw[:, block]) for column, block in zip(self.schema.columns, self.blocks, strict=True)
+        ]
         return np.stack(columns, axis=1).astype(np.float64)
 
 
@@ -120,10 +123,20 @@ def widths(schema: Schema) -> Sequence[int]:
 
 
 def _width(column: Column) -> int:
-    return len(column.categories) if isinstance(column, Category) and column.encoding == "onehot" else 1
+    if isinstance(column, Number):
+        return max(len(column.knots), 1)
+    return len(column.categories) if column.encoding == "onehot" else 1
+
+
+def _clipped(column: Column) -> bool:
+    return isinstance(column, Number) and column.clipped
 
 
 def _center_and_scale(column: Column, around: Literal["typical", "middle"]) -> tuple[FloatArray, FloatArray]:
+    if isinstance(column, Number) and column.knots:
+        return _indicators(column, np.array([column.typical_code]))[0], np.full(
+            _width(column), hat_scale(_width(column))
+        )
     if isinstance(column, Number):
         middle, scale = (column.low + column.high) / 2, (column.high - column.low) / np.sqrt(12)
     elif column.encoding == "ordinal":
@@ -139,7 +152,17 @@ def _center_and_scale(column: Column, around: Literal["typical", "middle"]) -> t
     return center, np.full(width, scale)
 
 
+def _decoded(column: Column, raw: FloatArray) -> FloatArray:
+    if isinstance(column, Number) and column.knots:
+        return np.asarray(raw @ np.array(column.knots))
+    return np.asarray(raw.argmax(axis=1) if raw.shape[1] > 1 else raw[:, 0])
+
+
 def _indicators(column: Column, codes: FloatArray) -> FloatArray:
+    if isinstance(column, Number) and column.knots:
+        return hats(codes, column.knots)
+    if isinstance(column, Number) and column.clipped:
+        codes = np.clip(codes, column.low, column.high)
     if _width(column) == 1:
         return codes[:, None]
     block = np.zeros((len(codes), _width(column)))

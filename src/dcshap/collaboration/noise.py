@@ -1,0 +1,108 @@
+"""Frozen noise on representations: drawn from a private seed and the record itself.
+
+Exact representations of integers and categories can be decoded by lattice reduction; a little noise stops it. Fresh
+noise would average out over requests and retrainings, so a record's noise is a function of the record: a keyed hash
+of its content (or identifier) is the input of the ChaCha20 block function under the party's key, and its output is
+turned to normal draws. Whoever lacks the private seed cannot tell it from fresh noise, even knowing the record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dcshap._typing import FloatArray
+
+__all__ = ["NOISE", "frozen_noise", "record_digests", "text_digests"]
+
+NOISE = 0.2  # of each dimension's root mean square
+CHUNK = 8192  # records at a time; few enough for the processor's cache
+CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
+QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
+            (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))  # fmt: skip
+
+Words = npt.NDArray[np.uint32]
+
+
+def frozen_noise(digests: Words, scale: FloatArray, *, private_seed: int, map_name: str) -> FloatArray:
+    """Gaussian noise (n, d) with standard deviation `scale` (d,), the same whenever the same record is asked for.
+
+    Parameters
+    ----------
+    digests : array of shape (n, 3)
+        `record_digests` or `text_digests` of the records.
+    scale : array of shape (d,)
+    private_seed : int
+    map_name : str
+        Names the map whose output is noised, for instance a hash of its weights. Two maps must not get the same
+        noise: their difference would be exact.
+    """
+    key = np.frombuffer(_derived(private_seed, "noise", map_name, size=32), dtype="<u4")
+    noise = np.empty((len(digests), len(scale)))
+    for start in range(0, len(digests), CHUNK):
+        part = digests[start : start + CHUNK]
+        for first in range(0, len(scale), 8):
+            block = _normal(_chacha20(key, first // 8, part))
+            noise[start : start + CHUNK, first : first + 8] = block[:, : len(scale) - first]
+    noise *= scale
+    return noise
+
+
+def record_digests(records: FloatArray, *, private_seed: int) -> Words:
+    """Digests (n, 3) of records given as numbers (n, M), codes or coordinates; equal records have equal ones.
+
+    Multilinear hashing with secret factors: two different records collide with a chance of 2⁻⁹⁶. It does not depend
+    on how many records come at once.
+    """
+    content = np.ascontiguousarray(records, dtype=np.float64) + 0.0  # one zero
+    content[np.isnan(content)] = np.nan  # one missing value
+    words = content.view("<u4").reshape(len(content), 2 * content.shape[1])
+    size = 24 * (words.shape[1] + 1)
+    factors = np.frombuffer(_derived(private_seed, "digest", size=size), dtype="<u8").reshape(-1, 3)
+    digests = np.empty((len(words), 3), dtype=np.uint32)
+    for start in range(0, len(words), CHUNK):
+        mixed = words[start : start + CHUNK].astype(np.uint64) @ factors[1:] + factors[0]
+        digests[start : start + CHUNK] = mixed >> np.uint64(32)
+    return digests
+
+
+def text_digests(identifiers: Sequence[str], *, private_seed: int) -> Words:
+    """Digests (n, 3) of records given by identifiers."""
+    key = _derived(private_seed, "identifier", size=32)
+    joined = b"".join(hashlib.blake2b(name.encode(), key=key, digest_size=12).digest() for name in identifiers)
+    return np.frombuffer(joined, dtype="<u4").reshape(-1, 3).astype(np.uint32)
+
+
+def _derived(private_seed: int, *purpose: str, size: int) -> bytes:
+    return hashlib.shake_256("\x1f".join(["dcshap", str(private_seed), *purpose]).encode()).digest(size)
+
+
+def _chacha20(key: Words, counter: int, nonces: Words) -> Words:
+    """The ChaCha20 block function (RFC 8439), one block (16,) per nonce: (n, 16)."""
+    start = np.empty((16, len(nonces)), dtype=np.uint32)
+    start[:4], start[4:12], start[12], start[13:] = CONSTANTS[:, None], key[:, None], counter, nonces.T
+    state = start.copy()
+    spare = np.empty(len(nonces), dtype=np.uint32)
+    for _ in range(10):
+        for a, b, c, d in QUARTERS:
+            for target, source, mixed, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+                state[target] += state[source]
+                state[mixed] ^= state[target]
+                np.right_shift(state[mixed], np.uint32(32 - turn), out=spare)
+                state[mixed] <<= np.uint32(turn)
+                state[mixed] |= spare
+    state += start
+    return np.ascontiguousarray(state.T)
+
+
+def _normal(blocks: Words) -> FloatArray:
+    """Eight standard normal draws from each block of 16 words (n, 16): Box–Muller on 64-bit uniforms."""
+    wide = blocks.view(np.uint64)  # (n, 8)
+    uniform = ((wide >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    radius, angle = np.sqrt(-2.0 * np.log(uniform[:, :4])), 2.0 * np.pi * uniform[:, 4:]
+    draws = np.empty((len(blocks), 8))
+    draws[:, 0::2], draws[:, 1::2] = radius * np.cos(angle), radius * np.sin(angle)
+    return draws

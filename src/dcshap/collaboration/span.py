@@ -1,0 +1,167 @@
+"""The supervised common span: few directions of the encoded rows, the same at every party.
+
+Everybody computes it from the same totals and the shared seed: directions that predict come first, random directions
+of the whitened rows fill up. Random directions mix all columns, so that no single column can be picked out, as
+principal components pick out binary ones. Each coordinate's randomness is keyed by its name, so that neither the
+order of columns nor that of parties changes the span.
+
+The predictive directions are orthonormal in encoded coordinates, and the random ones are orthogonal to them. Ridge
+logistic regression on the representation is therefore the one on the pooled encoded rows, to the digit, once the
+Newton rounds have converged: its weights lie in the span, and the penalty is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from dcshap._typing import FloatArray
+from dcshap.collaboration.moments import Moments
+from dcshap.collaboration.newton import RIDGE
+from dcshap.collaboration.randomness import stream
+from dcshap.exceptions import InputError
+
+__all__ = ["CommonSpan", "auto_components", "common_span", "n_predictive"]
+
+SHARE = 0.25  # dimensions per raw column
+WHITENING = 0.1  # of the mean variance, added to every direction's before random directions are drawn
+RANDOM_SCALE = 0.15  # spread of a random direction beside that of the predictive ones: models should lean on these
+NEGLIGIBLE = 1e-9  # of the largest variance or singular value: rounding
+
+
+@dataclass(frozen=True)
+class CommonSpan:
+    """The map `(x − center) @ weights` that all parties share; a private rotation follows it.
+
+    Attributes
+    ----------
+    weights : array of shape (p, d)
+        The predictive directions first.
+    center : array of shape (p,)
+        The mean row.
+    n_predictive : int
+    spread : array of shape (d,)
+        Root mean square of each dimension over the rows that the moments are of.
+    """
+
+    weights: FloatArray
+    center: FloatArray
+    n_predictive: int
+    spread: FloatArray
+
+    @property
+    def offset(self) -> FloatArray:
+        """What is added after the weights (d,), so that the mean row is the origin."""
+        return np.asarray(-self.center @ self.weights)
+
+    @property
+    def rms(self) -> float:
+        """Root mean square over rows and dimensions, which a rotation does not change."""
+        return float(np.sqrt(np.mean(self.spread**2)))
+
+
+def n_predictive(moments: Moments) -> int:
+    """How many directions can predict: one less than the classes that have rows, one for a number."""
+    return len(moments.present().responses) - 1
+
+
+def auto_components(n_columns: int, predictive: int) -> int:
+    """About a quarter of the raw columns, and room for every predictive direction and a random one.
+
+    Predictive directions of many classes may take up half of the columns, not more.
+    """
+    if n_columns < 2:
+        raise InputError(f"A representation needs at least 2 columns. Got {n_columns}.")
+    needed = min(predictive, n_columns // 2) + 1
+    return min(max(needed, int(np.floor(SHARE * n_columns + 0.5))), n_columns - 1)
+
+
+def common_span(
+    moments: Moments,
+    *,
+    names: Sequence[str],
+    n_components: int,
+    seed: int,
+    logits: FloatArray | None = None,
+    floor: float = 0.0,
+    ridge: float = RIDGE,
+) -> CommonSpan:
+    """Find the common span from the moments of all parties.
+
+    Parameters
+    ----------
+    moments : Moments
+    names : sequence of str
+        A name for each of the p coordinates.
+    n_components : int
+        Dimensions wanted; there are fewer where the rows do not vary in as many directions.
+    seed : int
+        The seed that the parties share.
+    logits : array of shape (L, p), optional
+        Weights of logistic regression after Newton rounds; without them the predictive directions are Fisher's, or
+        those of ridge regression for a number.
+    floor : float
+        Variance that noise in the moments may feign; it is added to every direction's. Dropping the directions below
+        it instead was worse on every table tried.
+    ridge : float
+        The penalty on Fisher's directions and those of ridge regression.
+    """
+    moments = moments.present()
+    if len(names) != len(moments.products):
+        raise InputError(f"Every coordinate needs a name. Got {len(names)} names for {len(moments.products)}.")
+    if n_components < 1:
+        raise InputError(f"`n_components` must be at least 1. Got {n_components}.")
+    variances, axes = _spectrum(moments.covariance, floor)
+    if logits is None:
+        # The penalty is that of the Newton rounds, whose curvature is at most a quarter of the rows' products.
+        penalty = ridge * (4.0 if moments.classes else 1.0) / moments.n_rows
+        logits = moments.association @ (axes / (variances + penalty)) @ axes.T
+    n_leading = min(max(n_components - 1, 1), n_predictive(moments))
+    predictive = _leading(axes @ (axes.T @ logits.T), n_leading)
+    covariance = (axes * variances) @ axes.T
+    spread = np.sqrt(np.einsum("pd,pq,qd->d", predictive, covariance, predictive))
+    size = RANDOM_SCALE * np.sqrt(np.mean(spread**2)) if len(spread) else np.sqrt(np.mean(variances))
+    fill = min(n_components, len(variances)) - predictive.shape[1]
+    whiten = (axes / np.sqrt(variances + WHITENING * variances.sum() / len(names))) @ axes.T
+    random = _random_directions(names, fill, predictive, whiten, seed)
+    random = size * _uncorrelated(random, covariance) if fill else random
+    weights = np.concatenate([predictive, random], axis=1)
+    return CommonSpan(weights, moments.mean, predictive.shape[1], np.concatenate([spread, np.full(fill, size)]))
+
+
+def _spectrum(covariance: FloatArray, floor: float) -> tuple[FloatArray, FloatArray]:
+    """Variances (r,) and axes (p, r) of the directions that vary; of all, raised by the floor, where there is one."""
+    variances, axes = scipy.linalg.eigh(covariance)
+    if floor > 0:
+        return np.maximum(variances, 0.0) + floor, axes
+    kept = variances > max(NEGLIGIBLE * variances[-1], 1e-300)
+    if not kept.any():
+        raise InputError("Rows must vary in some direction over all parties. They do not.")
+    return variances[kept], axes[:, kept]
+
+
+def _leading(directions: FloatArray, n: int) -> FloatArray:
+    """An orthonormal basis (p, up to n) of the leading part of directions (p, k)."""
+    left, sizes, _ = np.linalg.svd(directions, full_matrices=False)
+    left = left[:, sizes > max(NEGLIGIBLE * sizes[0], 1e-300)][:, :n]
+    # The sign of the sum of cubes, which does not depend on the order of the coordinates.
+    return np.asarray(left * np.where((left**3).sum(axis=0) < 0, -1.0, 1.0))
+
+
+def _random_directions(
+    names: Sequence[str], n: int, predictive: FloatArray, whiten: FloatArray, seed: int
+) -> FloatArray:
+    """Random whitened directions (p, n), orthogonal to the predictive ones."""
+    drawn = whiten @ np.array([stream(seed, "span", name).standard_normal(n) for name in names])
+    for _ in range(2):  # the second time takes away what rounding left
+        drawn = drawn - predictive @ (predictive.T @ drawn)
+    return np.asarray(drawn)
+
+
+def _uncorrelated(directions: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Directions (p, n) of the same span, along which rows are uncorrelated and have spread 1."""
+    factor = np.linalg.cholesky(directions.T @ covariance @ directions)
+    return np.asarray(scipy.linalg.solve_triangular(factor, directions.T, lower=True).T)
