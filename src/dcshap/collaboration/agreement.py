@@ -8,13 +8,19 @@ from typing import Any, Literal
 import numpy as np
 
 from dcshap.collaboration.anchor import Anchor, AnchorKind
+from dcshap.collaboration.newton import ROUNDS
+from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.reduction import ReductionKind
+from dcshap.collaboration.span import auto_components
 from dcshap.exceptions import InputError, PrivacyError
 from dcshap.schema import Missing, Schema
+from dcshap.schema.encoding import widths
 
 __all__ = ["Agreement", "Span"]
 
-Span = Literal["private", "shared", "random"]
+Span = Literal["supervised", "private", "shared", "random"]
+SPANS = ("supervised", "private", "shared", "random")
+FRACTION = 0.75  # of the columns: the dimensions of a span that does not know what is predicted
 
 
 @dataclass(frozen=True)
@@ -24,12 +30,22 @@ class Agreement:
     Parameters
     ----------
     schema : Schema
-    n_components : int or float
-        The dimensions of a representation, as a number or a fraction of the columns, rounded.
+    n_components : int, float or "auto"
+        The dimensions of a representation, as a number or a fraction of the columns, rounded. "auto": about a quarter
+        where the span is supervised, three quarters otherwise.
     reduction : {"svd", "pca", "random", "lpp"} or scikit-learn transformer
-    span : {"private", "shared", "random"}
-        Whether each party picks its own subspace, or all use a common one: that of their rows together, found by
-        secure summation, or a random one from the shared seed.
+        Of a private span.
+    span : {"supervised", "private", "shared", "random"}
+        Whether each party picks its own subspace, or all use a common one: directions that predict and random ones,
+        or the leading ones of their rows together, both found by secure summation; or a random one.
+    span_rounds : int
+        Newton rounds of logistic regression for the directions that predict; 0 takes Fisher's. Classes only.
+    epsilon : float, optional
+        Differential privacy of the moments that a supervised span is found from; without Newton rounds.
+    noise : float
+        Of each dimension's root mean square, added to every row that leaves the party.
+    task : {"classes", "number"}
+        What is predicted.
     anchor : {"gaussian", "uniform"} or table
     n_anchor : int
     scaled : bool
@@ -38,32 +54,72 @@ class Agreement:
     """
 
     schema: Schema
-    n_components: int | float = 0.75
+    n_components: int | float | Literal["auto"] = "auto"
     reduction: ReductionKind | Any = "svd"
-    span: Span = "private"
+    span: Span = "supervised"
+    span_rounds: int = ROUNDS
+    epsilon: float | None = None
+    noise: float = NOISE
+    task: Literal["classes", "number"] = "classes"
     anchor: AnchorKind | Any = "gaussian"
     n_anchor: int = 2000
     scaled: bool = True
     missing: Missing = "error"
 
     def __post_init__(self) -> None:
-        if self.span not in ("private", "shared", "random"):
-            raise InputError(f"`span` must be 'private', 'shared' or 'random'. Got {self.span!r}.")
+        if self.span not in SPANS:
+            raise InputError(f"`span` must be one of {list(SPANS)}. Got {self.span!r}.")
+        if not _is_number(self.noise) or not 0 <= self.noise <= 10:
+            raise InputError(f"`noise` must be a number from 0 to 10, 0.2 by default. Got {self.noise!r}.")
+        if not isinstance(self.span_rounds, int) or not 0 <= self.span_rounds <= 50:
+            raise InputError(f"`span_rounds` must be a whole number from 0 to 50. Got {self.span_rounds!r}.")
+        if self.epsilon is not None and (self.span != "supervised" or not _is_number(self.epsilon) or self.epsilon <= 0):
+            raise InputError(f"`epsilon` must be a number above 0, and needs span='supervised'. Got {self.epsilon!r}.")
         if self.missing not in ("error", "reference"):
             raise InputError(f"`missing` must be 'error' or 'reference'. Got {self.missing!r}.")
         if self.span != "private" and not (isinstance(self.reduction, str) and self.reduction == "svd"):
             raise InputError(f"`span={self.span!r}` sets the subspace for all: leave `reduction` at its default.")
-        n_anchor = self._n_anchor()
-        if n_anchor < self.dimensions + 2:
+        n_anchor, dimensions = self._n_anchor(), self.dimensions if self.span != "supervised" else self.components(1)
+        if n_anchor < dimensions + 2:
             raise InputError(
                 f"The anchor must have more rows than the representations have dimensions. Got {n_anchor} rows for "
-                f"{self.dimensions} dimensions. Raise `n_anchor`; 2000 is the default."
+                f"{dimensions} dimensions. Raise `n_anchor`; 2000 is the default."
             )
 
     @property
+    def rounds(self) -> int:
+        """The Newton rounds that the parties take; none where the moments are private."""
+        return 0 if self.epsilon is not None else self.span_rounds
+
+    @property
     def dimensions(self) -> int:
-        """`n_components` as a number, checked against the number of columns."""
-        n_columns, wanted = len(self.schema), self.n_components
+        """`n_components` as a number, checked against the number of columns; of a span that is not supervised."""
+        n_columns = len(self.schema)
+        dimensions = self._number(FRACTION if self.n_components == "auto" else self.n_components)
+        if dimensions >= n_columns:
+            raise PrivacyError(
+                f"`n_components` must be smaller than the number of columns, or representations hide nothing. Got "
+                f"{dimensions} for {n_columns} columns. Use {max(1, round(FRACTION * n_columns))} or fewer."
+            )
+        return dimensions
+
+    def components(self, n_predictive: int) -> int:
+        """`n_components` as a number for a supervised span, given how many directions can predict.
+
+        Encoding widens columns, so the bound is the number of coordinates.
+        """
+        n_coordinates = sum(widths(self.schema))
+        wanted = self.n_components
+        dimensions = auto_components(len(self.schema), n_predictive) if wanted == "auto" else self._number(wanted)
+        if dimensions >= n_coordinates:
+            raise PrivacyError(
+                f"`n_components` must be smaller than the number of encoded coordinates, or representations hide "
+                f"nothing. Got {dimensions} for {n_coordinates}."
+            )
+        return dimensions
+
+    def _number(self, wanted: Any) -> int:
+        n_columns = len(self.schema)
         if n_columns < 2:
             raise PrivacyError(
                 f"A party needs at least 2 columns, or a representation cannot hide them. Got {n_columns}."
@@ -73,14 +129,11 @@ class Agreement:
         elif isinstance(wanted, float) and 0 < wanted < 1:
             dimensions = min(max(int(np.floor(wanted * n_columns + 0.5)), 1), n_columns - 1)
         else:
-            raise InputError(f"`n_components` must be a whole number or a fraction between 0 and 1. Got {wanted!r}.")
+            raise InputError(
+                f"`n_components` must be 'auto', a whole number or a fraction between 0 and 1. Got {wanted!r}."
+            )
         if dimensions < 1:
             raise InputError(f"`n_components` must be at least 1. Got {dimensions}.")
-        if dimensions >= n_columns:
-            raise PrivacyError(
-                f"`n_components` must be smaller than the number of columns, or representations hide nothing. Got "
-                f"{dimensions} for {n_columns} columns. Use {max(1, round(0.75 * n_columns))} or fewer."
-            )
         return dimensions
 
     def _n_anchor(self) -> int:
@@ -96,9 +149,15 @@ class Agreement:
         """Plain content; a public table as anchor and a transformer are not in it."""
         return {
             "schema": self.schema.to_dict(),
-            "n_components": self.n_components if isinstance(self.n_components, float) else int(self.n_components),
+            "n_components": self.n_components
+            if isinstance(self.n_components, float | str)
+            else int(self.n_components),
             "reduction": self.reduction if isinstance(self.reduction, str) else None,
             "span": self.span,
+            "span_rounds": self.span_rounds,
+            "epsilon": self.epsilon,
+            "noise": float(self.noise),
+            "task": self.task,
             "anchor": self.anchor if isinstance(self.anchor, str) else None,
             "n_anchor": int(self.n_anchor),
             "scaled": self.scaled,
@@ -116,3 +175,7 @@ class Agreement:
             return Anchor.from_table(self.schema, self.anchor, scaled=self.scaled)
         kind: Any = self.anchor
         return Anchor.draw(self.schema, kind=kind, n_rows=self.n_anchor, seed=seed, scaled=self.scaled)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))

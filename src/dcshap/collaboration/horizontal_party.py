@@ -12,10 +12,11 @@ import numpy as np
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.labels import as_labels
-from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis
+from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis, Targets
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix
 from dcshap.collaboration.summation import masked, unmasked_sum
+from dcshap.collaboration.supervision import Supervision
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
 from dcshap.storage import State
 
@@ -36,6 +37,7 @@ class HorizontalParty(Party):
         self._keys: dict[str, bytes] = {}
         self._moments: dict[str, MaskedMoments] = {}
         self._basis: FloatArray | None = None
+        self._supervision: Supervision | None = None
         self.alignment_: Alignment | None = None
         self.model_: Any = None
 
@@ -62,6 +64,47 @@ class HorizontalParty(Party):
     def receive_pair_key(self, message: PairKey) -> None:
         """Keep the key shared with the sender."""
         self._keys[message.party] = message.key
+
+    def send_targets(self, to: str) -> Targets:  # noqa: ARG002 - all are sent the same
+        """What this party's labels can be, for a supervised span."""
+        return self.supervision.target
+
+    def receive_targets(self, message: Targets) -> None:
+        """What another party's labels can be."""
+        self.supervision.add_target(message)
+
+    def send_sums(self, to: str) -> MaskedMoments:  # noqa: ARG002
+        """The party's class counts, class sums and second moments, under its masks, for every other party."""
+        return self.supervision.masked_moments()
+
+    def receive_sums(self, message: MaskedMoments) -> None:
+        """Another party's, under its masks."""
+        self.supervision.add("moments", message)
+
+    def send_newton(self, to: str, step: str) -> MaskedMoments:  # noqa: ARG002
+        """The party's part of a Newton round, under its masks, for every other party."""
+        return self.supervision.masked_round(step)
+
+    def receive_newton(self, message: MaskedMoments, step: str) -> None:
+        """Another party's part of a Newton round."""
+        self.supervision.add(step, message)
+
+    @property
+    def supervision(self) -> Supervision:
+        """The party's part in finding a supervised span, once it shares keys with all others."""
+        if self._supervision is None:
+            if self._labels is None or not self._keys or self.anchor_seed is None:
+                raise ProtocolError(f"Party {self.name!r} must have its table, the anchor and the others' keys first.")
+            self._supervision = Supervision(
+                self.name,
+                self.agreement,
+                chunks=self._encoded,
+                labels=self._labels,
+                names=self.anchor.encoder.coordinate_names,
+                keys=dict(self._keys),
+                seed=self.anchor_seed,
+            )
+        return self._supervision
 
     def send_moments(self, to: str) -> MaskedMoments:  # noqa: ARG002 - one party adds them up
         """The party's moments `[1 X]ᵀ [1 X]`, upper triangle, under the masks it shares with every other party."""
@@ -104,9 +147,13 @@ class HorizontalParty(Party):
         """Reduce the anchor and the rows, for the analyst."""
         if self._labels is None:
             raise NotFittedError(f"Party {self.name!r} must take its table before it can represent it.")
-        if self.agreement.span == "shared" and self._basis is None:
+        if self.agreement.span == "shared" and self._basis is None and self._reduction is None:
             raise ProtocolError(f"Party {self.name!r} must receive the shared basis before it represents its rows.")
-        anchor, rows = self._reduce(self._basis)
+        offset = None
+        if self.agreement.span == "supervised" and self._reduction is None:
+            span = self.supervision.span()
+            self._basis, offset = span.weights, span.offset
+        anchor, rows = self._reduce(self._basis, offset)
         return Representation(self.name, anchor, rows, self._labels, self.instance_models)
 
     def receive_integration(self, message: Integration) -> None:

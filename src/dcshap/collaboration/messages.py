@@ -42,6 +42,7 @@ __all__ = [
     "Settings",
     "SharedModel",
     "SpanBasis",
+    "Targets",
 ]
 
 # Under these names the analyst and whoever asks send and receive; no party may bear them.
@@ -70,10 +71,11 @@ class Message:
 
 @dataclass(frozen=True)
 class Hello(Message):
-    """The analyst begins a run: which version of the protocol it speaks, and how the data are split."""
+    """The analyst begins a run: which version of the protocol it speaks, how the data are split, what is predicted."""
 
     version: int
     kind: str
+    task: str
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,14 @@ class MaskedMoments(Message):
 
     party: str
     words: Words
+
+
+@dataclass(frozen=True)
+class Targets(Message):
+    """The classes that a party's labels have, or the range of a numeric target. Party to party only."""
+
+    party: str
+    values: Array
 
 
 @dataclass(frozen=True)

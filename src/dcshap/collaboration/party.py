@@ -6,6 +6,7 @@ what a party knows of its own rows.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.anchor import Anchor
 from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorDigest, AnchorSeed, Commit, Prepared
+from dcshap.collaboration.noise import frozen_noise, record_digests
 from dcshap.collaboration.randomness import fresh_seed
 from dcshap.collaboration.reduction import (
     LinearReduction,
@@ -30,7 +32,7 @@ from dcshap.collaboration.reduction import (
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
 from dcshap.storage import State, interpreting, read_folder, write_folder
 
-__all__ = ["FULL", "OwnRows", "Party", "require_name"]
+__all__ = ["FULL", "OwnRows", "Party", "require_name", "warn_of_no_noise"]
 
 FULL = "full"  # the view of all parties' features
 
@@ -58,6 +60,18 @@ def require_name(name: Any) -> str:
     if name in RESERVED:
         raise InputError(f"A party must not be called {name!r}: that is the name of {RESERVED[name]}.")
     return name
+
+
+def warn_of_no_noise(noise: float) -> None:
+    """Warn where exact representations would leave a party."""
+    if noise == 0:
+        warnings.warn(
+            "Without noise the analyst alone can decode training rows: columns are integers, categories or short "
+            "decimals, and lattice reduction (LLL) finds them again from exact representations. Leave `noise` at 0.2, "
+            "or above 0.01 at least.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
 
 
 class Party:
@@ -93,6 +107,7 @@ class Party:
         self.run = ""  # of the training whose result is used
         self._anchor: Anchor | None = None
         self._reduction: Reduction | None = None
+        self._noise_scale: FloatArray | None = None
         self._codes: FloatArray | None = None
         self._own_rows: OwnRows | None = None
 
@@ -198,28 +213,62 @@ class Party:
             raise NotFittedError(f"Party {self.name!r} has no reduction yet: it must represent its rows first.")
         return self._reduction
 
-    def _reduce(self, basis: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Find the reduction; the reduced anchor (n_anchor, m) and rows (n, m)."""
-        names = self.anchor.encoder.coordinate_names
-        if basis is None and self.agreement.span == "random":
-            seed = self.anchor_seed if self.anchor_seed is not None else 0
-            basis = random_basis(names, self.agreement.dimensions, seed=seed)
-        self._reduction = fit_reduction(
-            self.agreement.reduction,
-            self._encoded,
-            names=names,
-            n_components=self.agreement.dimensions,
-            private_seed=self.private_seed,
-            basis=basis,
-            n_columns=len(self.agreement.schema),
-        )
+    @property
+    def has_maps(self) -> bool:
+        """Whether the party has maps already, of an earlier training."""
+        return self._reduction is not None
+
+    def keep_maps(self, earlier: Party) -> None:
+        """Use the maps of an earlier training again: rows that were represented before are sent as they were then."""
+        if earlier.agreement.to_dict() == self.agreement.to_dict():
+            self._reduction, self._noise_scale = earlier._reduction, earlier._noise_scale
+
+    def _reduce(self, basis: FloatArray | None = None, offset: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """The reduced anchor (n_anchor, m), and the reduced rows (n, m) with their noise; the reduction is found first.
+
+        A common subspace is given by its basis (p, m), and what is added to it (m,).
+        """
+        if self._reduction is None:
+            self._reduction = self._found_reduction(basis, offset)
         anchor = self._reduction.transform(self.anchor.rows)
         rows = np.empty((len(self.codes), anchor.shape[1]))
         start = 0
         for encoded in self._encoded():
             rows[start : start + len(encoded)] = self._reduction.transform(encoded)
             start += len(encoded)
+        if self._noise_scale is None:
+            self._noise_scale = self.agreement.noise * np.sqrt(np.mean(rows**2, axis=0))
+        rows += self.noise_of(self.codes)
         return anchor, rows
+
+    def _found_reduction(self, basis: FloatArray | None, offset: FloatArray | None) -> Reduction:
+        names = self.anchor.encoder.coordinate_names
+        if basis is None and self.agreement.span == "random":
+            seed = self.anchor_seed if self.anchor_seed is not None else 0
+            basis = random_basis(names, self.agreement.dimensions, seed=seed)
+        return fit_reduction(
+            self.agreement.reduction,
+            self._encoded,
+            names=names,
+            n_components=self.agreement.dimensions if basis is None else basis.shape[1],
+            private_seed=self.private_seed,
+            basis=basis,
+            offset=offset,
+            n_columns=len(self.agreement.schema),
+        )
+
+    def noise_of(self, codes: FloatArray) -> FloatArray:
+        """The noise (n, m) on the representation of rows given as codes (n, M): the same whenever they are sent."""
+        if self._noise_scale is None:
+            raise NotFittedError(f"Party {self.name!r} has no noise yet: it must represent its rows first.")
+        digests = record_digests(codes, private_seed=self.private_seed)
+        return frozen_noise(digests, self._noise_scale, private_seed=self.private_seed, map_name=self._map_name())
+
+    def _map_name(self) -> str:
+        """Names the reduction and the scale, so that the same noise never hides a row in two ways."""
+        image = self.reduction.transform(np.eye(self.anchor.encoder.n_coordinates))
+        scale = np.zeros(0) if self._noise_scale is None else self._noise_scale
+        return hashlib.sha256(np.concatenate([image.ravel(), scale]).tobytes()).hexdigest()
 
     def _encoded(self) -> Iterator[FloatArray]:
         """The party's own rows, encoded, some at a time: all of them at once would be a copy of the data."""
@@ -268,6 +317,8 @@ class Party:
             "instance_models": self.instance_models,
         }
         arrays = {f"own_{name}": row for name, row in asdict(self.own_rows).items()}
+        if self._noise_scale is not None:
+            arrays["noise_scale"] = self._noise_scale
         if not isinstance(self.agreement.anchor, str):
             arrays["anchor_codes"] = self.anchor.codes
         models = {}
@@ -297,5 +348,6 @@ class Party:
             party._reduction = TransformerReduction(state.models["reduction"], arrays["rotation"])
         else:
             party._reduction = LinearReduction(arrays["reduction_weights"], arrays["reduction_offset"])
+        party._noise_scale = arrays.get("noise_scale")
         party._own_rows = OwnRows(**{k.removeprefix("own_"): v for k, v in arrays.items() if k.startswith("own_")})
         return party

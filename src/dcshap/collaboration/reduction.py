@@ -93,6 +93,7 @@ def fit_reduction(
     n_components: int,
     private_seed: int,
     basis: FloatArray | None = None,
+    offset: FloatArray | None = None,
     n_columns: int | None = None,
 ) -> Reduction:
     """Find a party's reduction.
@@ -108,6 +109,8 @@ def fit_reduction(
     private_seed : int
     basis : array of shape (p, n_components), optional
         The subspace, where the parties agreed on a common one; the party's own rows are then not looked at.
+    offset : array of shape (n_components,), optional
+        What is added to the common subspace's coordinates.
     n_columns : int, optional
         How many raw columns the p coordinates stand for, p by default. A transformer that picks its number of
         dimensions itself must pick fewer.
@@ -117,7 +120,7 @@ def fit_reduction(
         reduction = _fit_transformer(kind, encoded, n_components, private_seed)
         _require_reduced(reduction, encoded.shape[1] if n_columns is None else n_columns)
         return reduction
-    offset = np.zeros(n_components)
+    offset = np.zeros(n_components) if offset is None else offset
     if basis is not None:
         weights = basis
     elif kind == "svd":

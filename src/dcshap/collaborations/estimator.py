@@ -111,7 +111,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         self._require_fitted()
         parameters = self.get_params(deep=False)
         schema = parameters.pop("schema", None)
-        models = {"model": clone(self.model)}
+        models = {} if self.model is None else {"model": clone(self.model)}
         if not isinstance(self.reduction, str):
             models["reduction"] = clone(self.reduction)
         content = {
@@ -146,7 +146,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
             given["schema"] = Schema.from_dict(content["schema"])
         if "reduction" in state.models:
             given["reduction"] = state.models["reduction"]
-        run = cls(state.models["model"], **given)
+        run = cls(state.models.get("model"), **given)
         run.sent_ = [Sent(**(line | {"shapes": _tuples(line["shapes"])})) for line in content["sent"]]
         return run
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Literal, Self, Unpack
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement, Span
@@ -11,8 +15,10 @@ from dcshap.collaboration.alignment import AlignmentKind
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.horizontal_party import HorizontalParty
-from dcshap.collaboration.labels import goodness
-from dcshap.collaboration.party import Party, require_name
+from dcshap.collaboration.labels import as_labels, goodness
+from dcshap.collaboration.newton import ROUNDS
+from dcshap.collaboration.noise import NOISE
+from dcshap.collaboration.party import Party, require_name, warn_of_no_noise
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
 from dcshap.exceptions import InputError
@@ -32,20 +38,33 @@ class HorizontalCollaboration(CollaborationEstimator):
 
     Parameters
     ----------
-    model : scikit-learn compatible estimator
-    n_components : int or float, default 0.75
+    model : scikit-learn compatible estimator, optional
+        Logistic regression by default, ridge regression where labels are numbers with fractions: the models whose joint
+        explanation is also that of the model on pooled rows.
+    n_components : int, float or "auto", default "auto"
         Dimensions of the representations, as a number or a fraction of the columns, rounded. The fewer, the less can
-        be reconstructed.
-    span : {"private", "shared", "random"}, default "private"
-        Whose subspace the reductions keep. `"private"`: each party's own. `"shared"`: that of all rows together,
-        found by secure summation; all parties then explain alike to machine precision, and the leading party learns
-        the total's moments. `"random"`: a random one; the same agreement with nothing exchanged.
-    alignment : {"affine", "svd", "orthogonal"}, default "affine"
+        be reconstructed. "auto" is about a quarter with a supervised span, three quarters otherwise.
+    span : {"supervised", "private", "shared", "random"}, default "supervised"
+        Which directions the reductions keep. `"supervised"`: those that predict, and random ones, the same at all
+        parties, found by secure summation; everybody then explains alike, to machine precision, and close to the pooled
+        model. `"shared"`: the leading ones of all rows together. `"random"`: random ones, with nothing exchanged.
+        `"private"`: each party's own, as in the paper; parties then explain differently.
+    alignment : {"auto", "affine", "svd", "orthogonal"}, default "auto"
+        Orthogonal where all parties have one span, affine otherwise.
+    noise : float, default 0.2
+        Noise on every row that leaves a party, as a fraction of each dimension's root mean square. A row always gets the
+        same noise. Without noise the analyst can decode rows by lattice reduction.
+    epsilon : float, optional
+        Differential privacy of the sums that a supervised span is found from.
+    span_rounds : int, default 3
+        Newton rounds in which the predicting directions are found; 0 takes Fisher's.
     reduction : {"svd", "pca", "random", "lpp"} or scikit-learn transformer, default "svd"
+        Of a private span.
     anchor : {"gaussian", "uniform"} or table, default "gaussian"
     n_anchor : int, default 2000
     schema : Schema, optional
-        The agreed data dictionary; built from the parties' tables by default.
+        The agreed data dictionary; built from the parties' tables by default. With a supervised span categories are then
+        one-hot, ranges robust, and numbers of large tables may bend.
     scaled : bool, default True
         Whether columns are centred and scaled by the anchor's mean and spread.
     missing : {"error", "reference"}, default "error"
@@ -68,11 +87,14 @@ class HorizontalCollaboration(CollaborationEstimator):
 
     def __init__(
         self,
-        model: Any,
-        n_components: int | float = 0.75,
+        model: Any = None,
+        n_components: int | float | Literal["auto"] = "auto",
         *,
-        span: Span = "private",
-        alignment: AlignmentKind = "affine",
+        span: Span = "supervised",
+        alignment: AlignmentKind | Literal["auto"] = "auto",
+        noise: float = NOISE,
+        epsilon: float | None = None,
+        span_rounds: int = ROUNDS,
         reduction: ReductionKind | Any = "svd",
         anchor: AnchorKind | Any = "gaussian",
         n_anchor: int = 2000,
@@ -86,6 +108,9 @@ class HorizontalCollaboration(CollaborationEstimator):
         self.n_components = n_components
         self.span = span
         self.alignment = alignment
+        self.noise = noise
+        self.epsilon = epsilon
+        self.span_rounds = span_rounds
         self.reduction = reduction
         self.anchor = anchor
         self.n_anchor = n_anchor
@@ -95,25 +120,66 @@ class HorizontalCollaboration(CollaborationEstimator):
         self.instance_models = instance_models
         self.random_state = random_state
 
-    def fit(self, data: Mapping[str, tuple[Any, Any]]) -> Self:
+    def fit(self, data: Mapping[str, tuple[Any, Any]], *, refit_span: bool = False) -> Self:
         """Train on each party's rows and labels.
 
-        A party that was there before keeps its private maps: trained again on the same rows it sends the same again.
+        Trained again, a party keeps its private maps, unless a whole number as `random_state` draws them anew: a row that
+        was sent before is sent as it was then.
 
         Parameters
         ----------
         data : mapping of party name to (X, y)
             Tables of shape (n_i, M) and labels (n_i,): DataFrames, or arrays in schema order with category codes.
+        refit_span : bool, default False
+            Find new maps. Who has seen rows through two maps knows more of them than through one.
         """
         data = _require_data(data)
         for name in data:
             require_name(name)
-        schema = self.schema or Schema.from_frames({name: X for name, (X, _) in data.items()})
+        schema = self.schema or self._schema_of(data)
         self._start()
-        parties = self._gather(data, schema)
-        analyst = Analyst(self.model, alignment=self.alignment)
-        self._train(training("horizontal", span=self.span), parties, analyst)
+        estimator = self._estimator(data)
+        parties = self._gather(data, schema, estimator)
+        kept = not refit_span and self._keep_maps(parties)
+        table = training("horizontal", span=self.span, rounds=self._rounds(estimator), kept=kept)
+        self._train(table, parties, Analyst(estimator, alignment=self._alignment()))
         return self
+
+    def _schema_of(self, data: Mapping[str, tuple[Any, Any]]) -> Schema:
+        supervised = self.span == "supervised"
+        tables = {name: X for name, (X, _) in data.items()}
+        return Schema.from_frames(
+            tables, onehot="all" if supervised else (), knots="auto" if supervised else 0, robust=supervised
+        )
+
+    def _estimator(self, data: Mapping[str, tuple[Any, Any]]) -> Any:
+        """The model, or the one that goes with the labels."""
+        if self.model is not None:
+            return self.model
+        numbers = any(labels.dtype.kind == "f" and np.any(labels % 1) for labels in (as_labels(y) for _, y in data.values()))
+        return Ridge() if numbers else LogisticRegression(max_iter=1000)
+
+    def _rounds(self, estimator: Any) -> int:
+        return self.span_rounds if is_classifier(estimator) and self.epsilon is None else 0
+
+    def _alignment(self) -> AlignmentKind:
+        if self.alignment != "auto":
+            return self.alignment
+        return "affine" if self.span == "private" else "orthogonal"
+
+    def _keep_maps(self, parties: Mapping[str, HorizontalParty]) -> bool:
+        """Whether all parties could take over the maps of an earlier training."""
+        known = self._known_parties()
+        for name, party in parties.items():
+            if name in known:
+                party.keep_maps(known[name])
+        kept = [party.has_maps for party in parties.values()]
+        if any(kept) and not all(kept):
+            raise InputError(
+                "A party that was not there before has no maps that the others know. Pass refit_span=True to find new "
+                "ones for all."
+            )
+        return all(kept)
 
     @property
     def schema_(self) -> Schema:
@@ -122,12 +188,19 @@ class HorizontalCollaboration(CollaborationEstimator):
         schema: Schema = next(iter(self.parties_.values())).agreement.schema
         return schema
 
-    def _gather(self, data: Mapping[str, tuple[Any, Any]], schema: Schema) -> dict[str, HorizontalParty]:
+    def _gather(
+        self, data: Mapping[str, tuple[Any, Any]], schema: Schema, estimator: Any
+    ) -> dict[str, HorizontalParty]:
+        warn_of_no_noise(self.noise)
         agreement = Agreement(
             schema,
             n_components=self.n_components,
             reduction=self.reduction,
             span=self.span,
+            span_rounds=self.span_rounds,
+            epsilon=self.epsilon,
+            noise=self.noise,
+            task="classes" if is_classifier(estimator) else "number",
             anchor=self.anchor,
             n_anchor=self.n_anchor,
             scaled=self.scaled,
@@ -156,7 +229,7 @@ class HorizontalCollaboration(CollaborationEstimator):
 
     def score(self, X: Any, y: Any, *, party: str) -> float:
         """Accuracy of one party's predictions, or R² for a regressor."""
-        return goodness(self.model, y, self.predict(X, party=party))
+        return goodness(self._party(party).model_, y, self.predict(X, party=party))
 
     # --- explanation ------------------------------------------------------------------------------------------
 

@@ -165,6 +165,8 @@ class VerticalCollaboration(CollaborationEstimator):
             schema,
             n_components=n_components,
             reduction=self.reduction,
+            span="private",
+            noise=0.0,
             anchor=self.anchor,
             n_anchor=self.n_anchor,
             scaled=self.scaled,

@@ -76,7 +76,7 @@ class Node:
     def _receive(self, name: str, sender: str, message: Message) -> None:
         with self._lock:
             step = self._turns.receive(name, sender, message)
-            self._method("receive", step)(message)
+            self._method("receive", step)(message, **step.round)
             cued = self._turns.cued_by(step, sender)
         for each, to in cued:
             self._send(each, to)
@@ -86,7 +86,7 @@ class Node:
         for recipient in to:
             with self._lock:
                 self._turns.send(step, recipient)
-                message = self._method("send", step)(recipient)
+                message = self._method("send", step)(recipient, **step.round)
             if recipient in self._waiting:
                 self._waiting[recipient].append(Answered(self.me, step.name, message))
             else:
@@ -99,7 +99,7 @@ class Node:
             self._receive(answer.step, answer.sender, answer.message)
 
     def _method(self, verb: str, step: Step) -> Callable[..., Any]:
-        name = f"{verb}_{step.name}"
+        name = f"{verb}_{step.method}"
         for role in self._roles:
             if hasattr(role, name):
                 method: Callable[..., Any] = getattr(role, name)

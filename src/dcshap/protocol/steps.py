@@ -33,6 +33,7 @@ from dcshap.collaboration.messages import (
     Settings,
     SharedModel,
     SpanBasis,
+    Targets,
 )
 from dcshap.exceptions import ProtocolError
 from dcshap.explanation.disclosures import (
@@ -81,7 +82,8 @@ class Step:
     Attributes
     ----------
     name : str
-        The sender's role has a method `send_<name>`, the recipient's `receive_<name>`.
+        The sender's role has a method `send_<name>`, the recipient's `receive_<name>`. A step that comes in several
+        rounds ends in the round's number, which the methods are told with the name.
     sender, recipient : Role
     message : type of Message, or several
     sealed : bool
@@ -100,6 +102,16 @@ class Step:
     sealed: bool
     on: str | None = None
     after: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """What the roles' methods are called, after `send_` and `receive_`."""
+        return self.name.rstrip("0123456789").removesuffix("_")
+
+    @property
+    def round(self) -> dict[str, str]:
+        """What the methods of a step in rounds are told beside the message or the recipient."""
+        return {} if self.method == self.name else {"step": self.name}
 
 
 @dataclass(frozen=True)
@@ -158,10 +170,6 @@ _SHARED_SPAN = (
     Step("moments", "party", "lead", MaskedMoments, sealed=True, on=CALL, after=("pair_key",)),
     Step("basis", "lead", "party", SpanBasis, sealed=True, on=CALL, after=("moments",)),
 )
-_ROWS = (
-    Step("representation", "party", "analyst", Representation, sealed=True, on=CALL, after=("drawn", "basis")),
-    Step("integration", "analyst", "party", Integration, sealed=True, after=("representation",)),
-)
 _RECORDS = (
     Step("pseudonym_key", "lead", "party", PseudonymKey, sealed=True, on=CALL, after=("drawn",)),
     Step("records", "party", "analyst", RecordRepresentation, sealed=True, on=CALL, after=("pseudonym_key",)),
@@ -170,6 +178,26 @@ _RECORDS = (
 )
 _MODEL = (Step("model", "analyst", "party", SharedModel, sealed=True, after=("joined",)),)
 SHARE_MODEL = Protocol("share model", _MODEL)
+
+
+def _supervised_span(rounds: int) -> tuple[Step, ...]:
+    """Everybody sends masked sums to everybody: all compute the same span, and nobody takes it on trust."""
+    steps = [
+        Step("pair_key", "party", "later", PairKey, sealed=True, on=CALL, after=("drawn",)),
+        Step("targets", "party", "party", Targets, sealed=True, on=CALL, after=("pair_key",)),
+        Step("sums", "party", "party", MaskedMoments, sealed=True, on=CALL, after=("targets",)),
+    ]
+    for at in range(1, rounds + 1):
+        name, before = f"newton_{at}", steps[-1].name
+        steps.append(Step(name, "party", "party", MaskedMoments, sealed=True, on=CALL, after=(before,)))
+    return tuple(steps)
+
+
+def _rows(after: str) -> tuple[Step, ...]:
+    return (
+        Step("representation", "party", "analyst", Representation, sealed=True, on=CALL, after=(after,)),
+        Step("integration", "analyst", "party", Integration, sealed=True, after=("representation",)),
+    )
 
 
 def _committing(last: str) -> tuple[Step, ...]:
@@ -181,18 +209,26 @@ def _committing(last: str) -> tuple[Step, ...]:
     )
 
 
-def training(kind: str, *, span: str = "private", share: bool = True) -> Protocol:
+def training(
+    kind: str, *, span: str = "private", rounds: int = 0, kept: bool = False, share: bool = True
+) -> Protocol:
     """The table of a training.
 
     Parameters
     ----------
     kind : {"horizontal", "vertical"}
-    span : {"private", "shared", "random"}
+    span : {"supervised", "private", "shared", "random"}
+    rounds : int
+        Newton rounds of a supervised span.
+    kept : bool
+        Whether the parties use the maps of an earlier training: there is no span to find then.
     share : bool
         Vertically: whether the parties get their copy of the model at once, or later by `SHARE_MODEL`.
     """
     if kind == "horizontal":
-        steps = (*_ANCHOR, *(_SHARED_SPAN if span == "shared" else ()), *_ROWS, *_committing("integration"))
+        spans = {"supervised": _supervised_span(rounds), "shared": _SHARED_SPAN}
+        agreeing = (*_ANCHOR, *(() if kept else spans.get(span, ())))
+        steps = (*agreeing, *_rows(agreeing[-1].name), *_committing("integration"))
     elif share:
         steps = (*_ANCHOR, *_RECORDS, *_MODEL, *_committing("model"))
     else:

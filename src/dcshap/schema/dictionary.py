@@ -121,7 +121,7 @@ class Schema:
         cls,
         frames: Mapping[str, Any] | Iterable[Any],
         *,
-        onehot: Sequence[str] = (),
+        onehot: Sequence[str] | Literal["all"] = (),
         knots: int | Literal["auto"] = 0,
         robust: bool = False,
     ) -> Self:
@@ -134,7 +134,7 @@ class Schema:
         ----------
         frames : mapping of name to table, or tables
             DataFrames (pandas, polars), or arrays, whose columns are numbers called `x0`, `x1`, …
-        onehot : sequence of str
+        onehot : sequence of str or "all"
             Categorical columns to encode as a block of indicators instead of ordinal codes.
         knots : int or "auto"
             How many hat functions encode a number, so that effects may bend; none by default. "auto" goes by the
@@ -149,6 +149,7 @@ class Schema:
             raise SchemaError("A schema needs at least one table to be built from. Got none.")
         names = list(next(iter(tables.values())).columns)
         _require_names(tables)
+        onehot = names if onehot == "all" else onehot
         unknown = [name for name in onehot if name not in names]
         if unknown:
             raise SchemaError(f"`onehot` must name columns of the tables. Got {unknown}, which are not there.")
