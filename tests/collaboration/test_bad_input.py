@@ -98,6 +98,21 @@ def test_names_that_cannot_be_a_folder_or_are_taken_are_refused(name):
     assert "InputError" in failing(lambda: horizontal().fit({name: data["party0"], "b": data["party1"]}))
 
 
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [("analyst", "the one who trains"), ("full", "the view of all features"), ("requester", "whoever asks")],
+)
+def test_a_party_has_no_name_that_means_somebody_else(name, meaning):
+    words = f"A party must not be called {name!r}: that is the name of {meaning}."
+    rows, columns = parties(2, 20), tables()
+    assert words in failing(lambda: horizontal().fit({"a": rows["party0"], name: rows["party1"]}))
+    assert words in failing(lambda: vertical().fit({"a": columns["a"], name: columns["b"]}, LABELS))
+    agreement = Agreement(Schema.from_frames([table(40)]))
+    for kind in (HorizontalParty, VerticalParty):
+        assert words in failing(lambda kind=kind: kind(name, agreement))
+    assert horizontal().fit({f"{name}s": rows["party0"], name.upper(): rows["party1"]}).parties_
+
+
 def test_a_party_with_no_rows_is_refused_by_name():
     data = parties(2, 40)
     X, y = data["party1"]
@@ -339,6 +354,46 @@ def test_an_unknown_label_party_is_refused():
 def test_a_model_that_cannot_be_trained_is_said_so():
     message = failing(lambda: horizontal(model=KNeighborsClassifier(0)).fit(parties(2, 40)))
     assert message.startswith("ModelError: KNeighborsClassifier could not be trained on 80 points of 5 dimensions")
+
+
+class FailsLater(LogisticRegression):  # type: ignore[misc]  # sklearn is untyped
+    """A model that cannot be trained a second time."""
+
+    trained = 0
+
+    def fit(self, X, y):
+        if FailsLater.trained:
+            raise ValueError("once is enough")
+        FailsLater.trained += 1
+        return super().fit(X, y)
+
+
+def rows_again() -> tuple[Any, tuple[Any, ...], tuple[Any, ...], Any]:
+    """A run, what it is trained with, what it cannot be trained with, and how it predicts."""
+    data = parties(2, 40)
+    bad = with_table("party1", lambda X: X.assign(n1=np.nan))
+    run = horizontal(model=FailsLater())
+    return run, (data,), (bad,), lambda: run.predict_proba(data["party0"][0], party="party0")
+
+
+def records_again() -> tuple[Any, tuple[Any, ...], tuple[Any, ...], Any]:
+    bad = tables() | {"b": tables()["b"].assign(n3=np.nan)}
+    run = vertical(model=FailsLater())
+    return run, (tables(), LABELS), (bad, LABELS), lambda: run.predict_proba(tables())
+
+
+@pytest.mark.parametrize("because", ["of the table", "of the model"])
+@pytest.mark.parametrize("again", [rows_again, records_again])
+def test_a_training_that_fails_leaves_the_earlier_one(again, because, monkeypatch):
+    monkeypatch.setattr(FailsLater, "trained", 0)
+    run, good, bad, predict = again()
+    run.fit(*good)
+    expected, sent, roles, name = predict(), list(run.sent_), run.parties_, run.analyst_.run
+    failing(lambda: run.fit(*(bad if because == "of the table" else good)))
+    np.testing.assert_array_equal(predict(), expected)
+    assert run.parties_ is roles
+    assert {party.run for party in run.parties_.values()} == {run.analyst_.run} == {name}
+    assert run.sent_[: len(sent)] == sent  # what has travelled has travelled
 
 
 # --- records ---------------------------------------------------------------------------------------------

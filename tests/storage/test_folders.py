@@ -25,7 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap.collaboration import Analyst, HorizontalParty, VerticalParty
-from dcshap.exceptions import InputError, NotFittedError, RangeWarning, StorageError
+from dcshap.exceptions import DcshapError, InputError, NotFittedError, RangeWarning, StorageError
 from dcshap.storage import State, folders, read_folder, read_model, write_folder, write_model
 from tests.collaboration.helpers import parties, table, target
 from tests.collaboration.test_models import CLASSIFIERS, REGRESSORS
@@ -290,7 +290,9 @@ def test_another_kind_is_refused(saved, kind):
         kind.load(saved)
 
 
-@pytest.mark.parametrize("key", ["name", "agreement", "private_seed", "anchor_seed", "instance_models", "resolution"])
+@pytest.mark.parametrize(
+    "key", ["name", "run", "agreement", "private_seed", "anchor_seed", "instance_models", "resolution"]
+)
 def test_contents_that_lack_something_are_refused(saved, key):
     change_contents(saved, lambda contents: contents["content"].pop(key))
     with pytest.raises(StorageError, match="do not fit together"):
@@ -436,3 +438,24 @@ def test_the_name_of_a_party_with_a_space_and_a_dot_can_be_saved(tmp_path):
     assert list(HorizontalCollaboration.load(tmp_path / "run").parties_) == ["St. Mary", "käthe@north"]
     with pytest.raises(InputError):
         run.predict(ROWS, party="party0")
+
+
+@pytest.mark.parametrize("role", ["party-party1", "analyst"])
+def test_a_run_whose_roles_are_of_different_trainings_is_refused_by_name(tmp_path, role):
+    """The same seed, so that everything but the training fits: the answer would be some number."""
+    horizontal(random_state=0).save(tmp_path / "one")
+    horizontal(LogisticRegression(C=0.01), random_state=0).save(tmp_path / "two")
+    shutil.rmtree(tmp_path / "one" / role)
+    shutil.copytree(tmp_path / "two" / role, tmp_path / "one" / role)
+    with pytest.raises(DcshapError, match="different runs"):
+        HorizontalCollaboration.load(tmp_path / "one").predict(ROWS, party="party1")
+
+
+@pytest.mark.parametrize("role", ["party-shop", "analyst"])
+def test_a_vertical_run_whose_roles_are_of_different_trainings_is_refused_by_name(tmp_path, role):
+    vertical().save(tmp_path / "one")
+    vertical(LogisticRegression(C=0.01)).save(tmp_path / "two")
+    shutil.rmtree(tmp_path / "one" / role)
+    shutil.copytree(tmp_path / "two" / role, tmp_path / "one" / role)
+    with pytest.raises(DcshapError, match="different runs"):
+        VerticalCollaboration.load(tmp_path / "one").predict(split(table(60)))

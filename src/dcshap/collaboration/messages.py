@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment
@@ -55,12 +56,14 @@ class Message:
     """Something that one role sends to another."""
 
     def arrays(self) -> dict[str, Array]:
-        """The arrays in it, by name."""
+        """The arrays and tables in it, by name."""
         found: dict[str, Array] = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
             if isinstance(value, np.ndarray):
                 found[entry.name] = value
+            elif isinstance(value, pd.DataFrame):
+                found[entry.name] = value.to_numpy()
             elif isinstance(value, Alignment):
                 found |= {"weights": value.weights, "intercept": value.intercept}
         return found

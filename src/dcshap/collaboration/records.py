@@ -32,6 +32,10 @@ def identifiers(table: Any) -> list[str]:
     """
     if not isinstance(table, pd.DataFrame | pd.Series):
         return [str(row) for row in range(len(table))]
+    if table.index.nlevels > 1:
+        raise InputError(
+            f"Record identifiers must be an index of one level. Got {table.index.nlevels} levels: join them to one."
+        )
     if table.index.hasnans:
         raise InputError(f"Record identifiers must not be missing. {int(np.sum(table.index.isna()))} are.")
     names = [_as_text(value) for value in table.index.tolist()]
@@ -44,7 +48,7 @@ def identifiers(table: Any) -> list[str]:
 
 
 def _as_text(identifier: Any) -> str:
-    whole = isinstance(identifier, float) and identifier.is_integer()
+    whole = isinstance(identifier, float | np.floating) and float(identifier).is_integer()
     return str(int(identifier)) if whole else str(identifier)
 
 

@@ -15,7 +15,7 @@ from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.messages import ANALYST, Message, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
-from dcshap.exceptions import InputError, NotFittedError
+from dcshap.exceptions import InputError, NotFittedError, StorageError
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
 from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_tree
@@ -40,10 +40,10 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
     anchor: Any
     parties_: dict[str, Any]
     analyst_: Analyst
+    sent_: list[Sent]
 
     def _start(self) -> None:
-        """Begin a run: an empty record, and the root from which every stream of the run is derived by name."""
-        self.sent_: list[Sent] = []
+        """Begin a run with the root from which every stream of it is derived by name."""
         if isinstance(self.random_state, np.random.Generator):
             self._root = int.from_bytes(self.random_state.bytes(SEED_BITS // 8), "big")
         elif self.random_state is None:
@@ -82,8 +82,13 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         cast = Cast(tuple(sorted(parties)), holder=holder)
         parties[cast.parties[0]].anchor_seed = self._shared_seed()
         analyst.run = uuid4().hex
-        run_in_memory(protocol, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, record=self._record)
-        self.parties_, self.analyst_ = parties, analyst
+        earlier, self.sent_ = getattr(self, "sent_", []), []
+        try:
+            run_in_memory(protocol, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, record=self._record)
+            self.parties_, self.analyst_ = parties, analyst
+        finally:
+            if getattr(self, "analyst_", None) is not analyst:  # what was trained before is still used
+                self.sent_ = earlier
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "parties_"):
@@ -134,6 +139,10 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
             names = [require_name(name) for name in state.content["parties"]]
         run.parties_ = {name: cls.party_class.load(Path(folder) / f"party-{name}", trusted=trusted) for name in names}
         run.analyst_ = Analyst.load(Path(folder) / ANALYST, trusted=trusted)
+        runs = {name: role.run for name, role in {**run.parties_, ANALYST: run.analyst_}.items()}
+        if len(set(runs.values())) > 1:
+            said = ", ".join(f"{name!r} {of[:8]}" for name, of in runs.items())
+            raise StorageError(f"The roles in {folder} are of different runs: {said}. Train and save again.")
         if state.content["public_anchor"]:
             run.anchor = next(iter(run.parties_.values())).agreement.anchor
         return run

@@ -105,7 +105,7 @@ class VerticalCollaboration(CollaborationEstimator):
         label_party : str, optional
             Who holds the labels; the first party by default.
         """
-        X = _require_tables(X)
+        X = _require_tables(X, self.schema)
         if y is None:
             raise InputError("One party must bring labels. Got None as `y`.")
         holder = next(iter(X)) if label_party is None else label_party
@@ -151,8 +151,6 @@ class VerticalCollaboration(CollaborationEstimator):
     def _agreement(self, name: str, table: Any) -> Agreement:
         if self.schema is None:
             schema = Schema.from_frames({name: table})
-        elif is_array(table):
-            raise InputError(f"With a given schema, party {name!r} must bring a DataFrame, so that columns are known.")
         else:
             held = set(as_frame(table).columns)
             schema = self.schema.select([column for column in self.schema.names if column in held])
@@ -191,6 +189,8 @@ class VerticalCollaboration(CollaborationEstimator):
         return goodness(self.model, y, self.predict(X))
 
     def _predict(self, X: Mapping[str, Any], *, probabilities: bool) -> Array:
+        if not all(map(len, self._records(X).values())):
+            raise InputError("At least one record must be asked for. Got none.")
         asking = self._ask(X, PREDICT, AnsweringAnalyst(self._fitted_analyst(), probabilities=probabilities))
         if asking.prediction is None:
             raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
@@ -282,15 +282,26 @@ class VerticalCollaboration(CollaborationEstimator):
         if not isinstance(X, Mapping) or set(X) != set(self.parties_):
             given = sorted(map(str, X)) if isinstance(X, Mapping) else type(X).__name__
             raise InputError(f"Each of {list(self.parties_)} must bring its columns. Got {given}.")
-        return in_one_order({name: self.parties_[name].records_of(table) for name, table in X.items()})
+        held: dict[str, Records] = {}
+
+        def find(name: str) -> None:
+            held[name] = self.parties_[name].records_of(X[name])
+
+        for_each(X, find)
+        return in_one_order(held)
 
 
-def _require_tables(X: Any) -> Mapping[str, Any]:
+def _require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
     if not isinstance(X, Mapping):
         raise InputError("Data must be a mapping of party name to table.")
     if len(X) < 2:
         raise InputError(f"A collaboration needs at least two parties. Got {len(X)}.")
-    lengths = {name: len(table) for name, table in X.items() if not isinstance(table, pd.DataFrame)}
+    arrays = [name for name, table in X.items() if is_array(table)]
+    if schema is not None and arrays:
+        raise InputError(
+            f"With a given schema {arrays} must bring DataFrames, so that it is known which columns they have."
+        )
+    lengths = {name: len(as_frame(table)) for name, table in X.items() if not isinstance(table, pd.DataFrame)}
     if len(set(lengths.values())) > 1:
         raise InputError(
             f"Arrays are matched row by row and must have the same length. Got {lengths}. Pass pandas DataFrames with "
