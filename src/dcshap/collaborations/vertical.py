@@ -189,8 +189,6 @@ class VerticalCollaboration(CollaborationEstimator):
         return goodness(self.model, y, self.predict(X))
 
     def _predict(self, X: Mapping[str, Any], *, probabilities: bool) -> Array:
-        if not all(map(len, self._records(X).values())):
-            raise InputError("At least one record must be asked for. Got none.")
         asking = self._ask(X, PREDICT, AnsweringAnalyst(self._fitted_analyst(), probabilities=probabilities))
         if asking.prediction is None:
             raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
@@ -298,9 +296,7 @@ def _require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
         raise InputError(f"A collaboration needs at least two parties. Got {len(X)}.")
     arrays = [name for name, table in X.items() if is_array(table)]
     if schema is not None and arrays:
-        raise InputError(
-            f"With a given schema {arrays} must bring DataFrames, so that it is known which columns they have."
-        )
+        raise InputError(f"With a given schema, party {arrays[0]!r} must bring a DataFrame, so that columns are known.")
     lengths = {name: len(as_frame(table)) for name, table in X.items() if not isinstance(table, pd.DataFrame)}
     if len(set(lengths.values())) > 1:
         raise InputError(
