@@ -250,6 +250,8 @@ class VerticalCollaboration(CollaborationEstimator):
     ) -> Asking:
         """Have the parties, and the analyst, answer a request for records, each party bringing its columns."""
         held = self._records(X)
+        if protocol is PREDICT and not all(map(len, held.values())):
+            raise InputError("At least one record must be asked for. Got none.")
         records = next(iter(held.values())).identifiers
         request = Request(
             "", uuid4().hex, "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what)
@@ -296,7 +298,7 @@ def _require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
         raise InputError(f"A collaboration needs at least two parties. Got {len(X)}.")
     arrays = [name for name, table in X.items() if is_array(table)]
     if schema is not None and arrays:
-        raise InputError(f"With a given schema, party {arrays[0]!r} must bring a DataFrame, so that columns are known.")
+        raise InputError(f"With a given schema {arrays} must bring DataFrames, so that columns are known.")
     lengths = {name: len(as_frame(table)) for name, table in X.items() if not isinstance(table, pd.DataFrame)}
     if len(set(lengths.values())) > 1:
         raise InputError(
