@@ -93,7 +93,7 @@ def train(
     job: Annotated[Path | None, typer.Option(help="Take these three from the job that `init` wrote.")] = None,
     model: Annotated[Model, typer.Option(help="The model to train.")] = Model.logistic,
     regression: Annotated[bool, typer.Option("--regression", help="Predict a number instead of a class.")] = False,
-    alignment: Annotated[str, typer.Option(help="affine, svd or orthogonal.")] = "affine",
+    alignment: Annotated[str, typer.Option(help="auto, affine, svd or orthogonal.")] = "auto",
     seed: Annotated[int | None, typer.Option(help="A seed for the model.")] = None,
     timeout: TimeoutOption = 120.0,
     as_json: JsonOption = False,

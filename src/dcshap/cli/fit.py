@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import typer
@@ -21,6 +21,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
 from dcshap.cli.tables import About, Run, named_files, read_table, require_column, select_columns
+from dcshap.collaboration.noise import NOISE
 from dcshap.exceptions import InputError
 from dcshap.storage import require_writable
 
@@ -52,7 +53,7 @@ OutOption = Annotated[Path, typer.Option(help="The folder to write the run to.")
 ModelOption = Annotated[Model, typer.Option(help="The model to train.")]
 RegressionOption = Annotated[bool, typer.Option("--regression", help="Predict a number instead of a class.")]
 ComponentsOption = Annotated[
-    float, typer.Option(help="Dimensions of the representations: a number, or a fraction of the columns.")
+    str, typer.Option(help="Dimensions of the representations: auto, a number, or a fraction of the columns.")
 ]
 SchemaOption = Annotated[Path | None, typer.Option(help="The agreed schema, as YAML; from the files by default.")]
 OnehotOption = Annotated[list[str] | None, typer.Option(help="A category to encode as indicators; repeat it.")]
@@ -68,9 +69,11 @@ def horizontal(
     out: OutOption,
     model: ModelOption = Model.logistic,
     regression: RegressionOption = False,
-    components: ComponentsOption = 0.75,
-    span: Annotated[str, typer.Option(help="Whose subspace: private, shared or random.")] = "private",
-    alignment: Annotated[str, typer.Option(help="affine, svd or orthogonal.")] = "affine",
+    components: ComponentsOption = "auto",
+    span: Annotated[str, typer.Option(help="Which directions: supervised, private, shared or random.")] = "supervised",
+    noise: Annotated[float, typer.Option(help="Noise on rows that leave a party, of their spread.")] = NOISE,
+    epsilon: Annotated[float | None, typer.Option(help="Differential privacy of the sums behind the span.")] = None,
+    alignment: Annotated[str, typer.Option(help="auto, affine, svd or orthogonal.")] = "auto",
     reduction: Annotated[str, typer.Option(help="svd, pca, random or lpp.")] = "svd",
     anchor: Annotated[str, typer.Option(help="gaussian or uniform.")] = "gaussian",
     schema: SchemaOption = None,
@@ -87,12 +90,15 @@ def horizontal(
     """
     require_writable(out)
     data = {name: _rows_and_labels(file, target) for name, file in named_files(party).items()}
-    dictionary = _schema(schema, {name: X for name, (X, _) in data.items()}, onehot)
+    tables = {name: X for name, (X, _) in data.items()}
+    dictionary = _schema(schema, tables, onehot, supervised=span == "supervised")
     held_out = None if test is None else _held_out(test, target, dictionary)
     collaboration = HorizontalCollaboration(
         estimator(model, regression=regression, seed=seed),
         _components(components),
         span=span,  # type: ignore[arg-type]  # checked where it is used
+        noise=noise,
+        epsilon=epsilon,
         alignment=alignment,  # type: ignore[arg-type]
         reduction=reduction,
         anchor=anchor,
@@ -118,7 +124,7 @@ def vertical(
     out: OutOption,
     model: ModelOption = Model.logistic,
     regression: RegressionOption = False,
-    components: ComponentsOption = 0.75,
+    components: ComponentsOption = "0.75",
     reduction: Annotated[str, typer.Option(help="svd, pca, random or lpp.")] = "svd",
     schema: SchemaOption = None,
     missing: MissingOption = "error",
@@ -175,14 +181,24 @@ def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
     return regressor if regression else classifier
 
 
-def _components(given: float) -> int | float:
-    return int(given) if given >= 1 and given.is_integer() else given
+def _components(given: str) -> int | float | Literal["auto"]:
+    if given == "auto":
+        return "auto"
+    try:
+        number = float(given)
+    except ValueError as error:
+        raise typer.BadParameter(f"must be auto or a number. Got {given!r}.", param_hint="--components") from error
+    return int(number) if number >= 1 and number.is_integer() else number
 
 
-def _schema(path: Path | None, tables: dict[str, Any], onehot: list[str] | None) -> Schema:
+def _schema(path: Path | None, tables: dict[str, Any], onehot: list[str] | None, *, supervised: bool) -> Schema:
     if path is not None and onehot:
         raise InputError("--onehot belongs in the schema file where one is given.")
-    return Schema.from_frames(tables, onehot=onehot or ()) if path is None else Schema.load(path)
+    if path is not None:
+        return Schema.load(path)
+    if supervised and not onehot:
+        return Schema.for_supervision(tables)
+    return Schema.from_frames(tables, onehot=onehot or ())
 
 
 def _rows_and_labels(file: str | Path, target: str) -> tuple[pd.DataFrame, pd.Series]:

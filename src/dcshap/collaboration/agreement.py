@@ -69,11 +69,15 @@ class Agreement:
     def __post_init__(self) -> None:
         if self.span not in SPANS:
             raise InputError(f"`span` must be one of {list(SPANS)}. Got {self.span!r}.")
+        if self.task not in ("classes", "number"):
+            raise InputError(f"`task` must be 'classes' or 'number'. Got {self.task!r}.")
         if not _is_number(self.noise) or not 0 <= self.noise <= 10:
             raise InputError(f"`noise` must be a number from 0 to 10, 0.2 by default. Got {self.noise!r}.")
         if not isinstance(self.span_rounds, int) or not 0 <= self.span_rounds <= 50:
             raise InputError(f"`span_rounds` must be a whole number from 0 to 50. Got {self.span_rounds!r}.")
-        if self.epsilon is not None and (self.span != "supervised" or not _is_number(self.epsilon) or self.epsilon <= 0):
+        if self.epsilon is not None and (
+            self.span != "supervised" or not _is_number(self.epsilon) or self.epsilon <= 0
+        ):
             raise InputError(f"`epsilon` must be a number above 0, and needs span='supervised'. Got {self.epsilon!r}.")
         if self.missing not in ("error", "reference"):
             raise InputError(f"`missing` must be 'error' or 'reference'. Got {self.missing!r}.")
@@ -149,9 +153,7 @@ class Agreement:
         """Plain content; a public table as anchor and a transformer are not in it."""
         return {
             "schema": self.schema.to_dict(),
-            "n_components": self.n_components
-            if isinstance(self.n_components, float | str)
-            else int(self.n_components),
+            "n_components": self.n_components if isinstance(self.n_components, float | str) else int(self.n_components),
             "reduction": self.reduction if isinstance(self.reduction, str) else None,
             "span": self.span,
             "span_rounds": self.span_rounds,

@@ -90,6 +90,7 @@ class Greeting(Message):
     instance_models: bool
     labels: bool
     span: str
+    rounds: int
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,9 @@ class Party:
         if earlier.agreement.to_dict() == self.agreement.to_dict():
             self._reduction, self._noise_scale = earlier._reduction, earlier._noise_scale
 
-    def _reduce(self, basis: FloatArray | None = None, offset: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    def _reduce(
+        self, basis: FloatArray | None = None, offset: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """The reduced anchor (n_anchor, m), and the reduced rows (n, m) with their noise; the reduction is found first.
 
         A common subspace is given by its basis (p, m), and what is added to it (m,).

@@ -79,8 +79,8 @@ class Supervision:
             classes = np.unique(self._labels)
             if len(classes) > MAX_CLASSES:
                 raise InputError(
-                    f"A target must have at most {MAX_CLASSES} classes. Party {self._party!r} has {len(classes)}. Is it "
-                    f"a number? Then use a regressor."
+                    f"A target must have at most {MAX_CLASSES} classes. Party {self._party!r} has {len(classes)}. "
+                    f"Is it a number? Then use a regressor."
                 )
             return classes
         if self._labels.dtype.kind not in "biuf":
@@ -103,16 +103,20 @@ class Supervision:
             raise InputError("All parties' labels must be of one kind. Some have text, some numbers.")
         return np.unique(np.concatenate(list(self._targets.values())))
 
+    @property
+    def _n_responses(self) -> int:
+        return len(self._classes()) if self._classifier else 2
+
     # --- sums under masks -----------------------------------------------------------------------------------
 
     def masked_moments(self) -> MaskedMoments:
-        """This party's class counts, class sums and second moments; noisy where they are to be private."""
+        """The party's class counts, class sums and second moments; noisy where they are to be private."""
         if "moments" not in self._sent:
             self._sent["moments"] = self._masked("moments", self._own_moments())
         return self._sent["moments"]
 
     def masked_round(self, name: str) -> MaskedMoments:
-        """This party's gradient and curvature at the coefficients that the rounds before have led to."""
+        """The party's gradient and curvature at the coefficients that the rounds before have led to."""
         if name not in self._sent:
             contribution = self._current().contribution(self._chunks(), self._responses())
             self._sent[name] = self._masked(name, contribution)
@@ -151,9 +155,12 @@ class Supervision:
     def moments(self) -> Moments:
         """The moments of all parties together."""
         if self._moments is None:
-            n_responses = len(self._classes()) if self._classifier else 2
-            shape = {"n_responses": n_responses, "n_coordinates": len(self._names), "classes": self._classifier}
-            total = Moments.from_flat(self._total("moments"), **shape)
+            total = Moments.from_flat(
+                self._total("moments"),
+                n_responses=self._n_responses,
+                n_coordinates=len(self._names),
+                classes=self._classifier,
+            )
             privacy = self._privacy()
             self._moments = total if privacy is None else privacy.restored(total)
         return self._moments
@@ -188,7 +195,7 @@ class Supervision:
             epsilon=float(self._agreement.epsilon),
             n_parties=len(self._keys) + 1,
             n_columns=len(self._agreement.schema),
-            n_responses=len(self._classes()) if self._classifier else 2,
+            n_responses=self._n_responses,
             n_coordinates=len(self._names),
             classes=self._classifier,
         )

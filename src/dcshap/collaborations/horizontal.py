@@ -52,8 +52,8 @@ class HorizontalCollaboration(CollaborationEstimator):
     alignment : {"auto", "affine", "svd", "orthogonal"}, default "auto"
         Orthogonal where all parties have one span, affine otherwise.
     noise : float, default 0.2
-        Noise on every row that leaves a party, as a fraction of each dimension's root mean square. A row always gets the
-        same noise. Without noise the analyst can decode rows by lattice reduction.
+        Noise on every row that leaves a party, as a fraction of each dimension's root mean square. A row always gets
+        the same noise. Without noise the analyst can decode rows by lattice reduction.
     epsilon : float, optional
         Differential privacy of the sums that a supervised span is found from.
     span_rounds : int, default 3
@@ -63,8 +63,8 @@ class HorizontalCollaboration(CollaborationEstimator):
     anchor : {"gaussian", "uniform"} or table, default "gaussian"
     n_anchor : int, default 2000
     schema : Schema, optional
-        The agreed data dictionary; built from the parties' tables by default. With a supervised span categories are then
-        one-hot, ranges robust, and numbers of large tables may bend.
+        The agreed data dictionary; built from the parties' tables by default. With a supervised span categories are
+        then one-hot, ranges robust, and numbers of large tables may bend.
     scaled : bool, default True
         Whether columns are centred and scaled by the anchor's mean and spread.
     missing : {"error", "reference"}, default "error"
@@ -123,8 +123,8 @@ class HorizontalCollaboration(CollaborationEstimator):
     def fit(self, data: Mapping[str, tuple[Any, Any]], *, refit_span: bool = False) -> Self:
         """Train on each party's rows and labels.
 
-        Trained again, a party keeps its private maps, unless a whole number as `random_state` draws them anew: a row that
-        was sent before is sent as it was then.
+        Trained again, a party keeps its private maps, unless a whole number as `random_state` draws them anew: a row
+        that was sent before is sent as it was then.
 
         Parameters
         ----------
@@ -146,17 +146,16 @@ class HorizontalCollaboration(CollaborationEstimator):
         return self
 
     def _schema_of(self, data: Mapping[str, tuple[Any, Any]]) -> Schema:
-        supervised = self.span == "supervised"
         tables = {name: X for name, (X, _) in data.items()}
-        return Schema.from_frames(
-            tables, onehot="all" if supervised else (), knots="auto" if supervised else 0, robust=supervised
-        )
+        return Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
 
     def _estimator(self, data: Mapping[str, tuple[Any, Any]]) -> Any:
         """The model, or the one that goes with the labels."""
         if self.model is not None:
             return self.model
-        numbers = any(labels.dtype.kind == "f" and np.any(labels % 1) for labels in (as_labels(y) for _, y in data.values()))
+        numbers = any(
+            labels.dtype.kind == "f" and np.any(labels % 1) for labels in (as_labels(y) for _, y in data.values())
+        )
         return Ridge() if numbers else LogisticRegression(max_iter=1000)
 
     def _rounds(self, estimator: Any) -> int:

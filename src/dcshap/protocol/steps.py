@@ -209,9 +209,7 @@ def _committing(last: str) -> tuple[Step, ...]:
     )
 
 
-def training(
-    kind: str, *, span: str = "private", rounds: int = 0, kept: bool = False, share: bool = True
-) -> Protocol:
+def training(kind: str, *, span: str = "private", rounds: int = 0, kept: bool = False, share: bool = True) -> Protocol:
     """The table of a training.
 
     Parameters

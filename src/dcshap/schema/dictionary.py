@@ -166,6 +166,11 @@ class Schema:
         return cls(tuple(columns))
 
     @classmethod
+    def for_supervision(cls, frames: Mapping[str, Any] | Iterable[Any]) -> Self:
+        """The dictionary for a supervised span: categories one-hot, robust ranges, numbers of large tables may bend."""
+        return cls.from_frames(frames, onehot="all", knots="auto", robust=True)
+
+    @classmethod
     def from_dict(cls, content: Any) -> Self:
         """The schema that `to_dict` wrote."""
         if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):

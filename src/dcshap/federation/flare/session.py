@@ -116,7 +116,7 @@ class Session:
         *,
         kind: str,
         parties: Sequence[str],
-        alignment: str = "affine",
+        alignment: str = "auto",
         timeout: float = 60.0,
         watch: Watch | None = None,
     ) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class Session:
         model : scikit-learn compatible estimator
         kind : {"horizontal", "vertical"}
         parties : sequence of str
-        alignment : {"affine", "svd", "orthogonal"}
+        alignment : {"auto", "affine", "svd", "orthogonal"}
         timeout : float
             Seconds that a party may take for each step, and all of them together to connect.
         watch : callable, optional

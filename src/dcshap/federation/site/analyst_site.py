@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import is_classifier
+
 from dcshap.collaboration import Analyst
 from dcshap.collaboration.consent import require_consent
 from dcshap.collaboration.messages import ANALYST, REQUESTER, Greeting, Hello, Introduction, Message, Ready, Resume
@@ -47,7 +49,7 @@ class RunSettings:
         Unlike that of every other run.
     model : str
         The estimator to train, through skops, in base64; empty where a trained collaboration is to go on.
-    alignment : {"affine", "svd", "orthogonal"}
+    alignment : {"auto", "affine", "svd", "orthogonal"}
     timeout : float
         Seconds that a site may take to answer.
     """
@@ -57,7 +59,7 @@ class RunSettings:
     parties: tuple[str, ...]
     run: str = ""
     model: str = ""
-    alignment: Any = "affine"
+    alignment: Any = "auto"
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
@@ -88,7 +90,8 @@ class AnalystMeeting:
 
     def send_hello(self, to: str) -> Hello:  # noqa: ARG002 - all are sent the same
         """What the run is for."""
-        return Hello(VERSION, self._settings.kind)
+        number = self._model is not None and not is_classifier(self._model)
+        return Hello(VERSION, self._settings.kind, "number" if number else "classes")
 
     def receive_greeting(self, message: Greeting) -> None:
         """A party's certificate, and what it has agreed to."""
@@ -122,8 +125,26 @@ class AnalystMeeting:
     @property
     def span(self) -> str:
         """The span that the parties have agreed on; they compare it themselves."""
-        spans = {each.span for each in self._greetings.values()}
-        return spans.pop() if len(spans) == 1 else "private"
+        spans = sorted({each.span for each in self._greetings.values()})
+        if len(spans) > 1:
+            raise InputError(
+                f"All parties must find their span in the same way. Got {spans}. A party that is new needs "
+                f"`refit_span` at all of them."
+            )
+        return spans[0]
+
+    def table(self) -> Protocol:
+        """The table of the training that follows."""
+        span, _, kept = self.span.partition(", ")
+        rounds = {each.rounds for each in self._greetings.values()}
+        classes = is_classifier(self._model)
+        return training(self._settings.kind, span=span, rounds=max(rounds) if classes else 0, kept=bool(kept))
+
+    def alignment(self) -> Any:
+        """How representations are brought together: exactly, where all parties have one span."""
+        if self._settings.alignment != "auto":
+            return self._settings.alignment
+        return "affine" if self.span.startswith("private") else "orthogonal"
 
     def _certificates(self) -> dict[str, str]:
         return {name: each.certificate for name, each in self._greetings.items()}
@@ -187,12 +208,14 @@ class AnalystSite:
     def train(self) -> None:
         """Train with all parties; what was trained before is used until all of them have committed."""
         model = read_model(base64.b64decode(self.settings.model), trusted=self.office.trusted)
-        analyst = Analyst(model, alignment=self.settings.alignment)
+        analyst = Analyst(model)
         analyst.run = self.settings.run
         meeting = AnalystMeeting(self.settings, self.office, model=model)
         self._conduct(MEET, analyst.run, [meeting])
-        table = training(self.settings.kind, span=meeting.span)
-        self._conduct(table, analyst.run, [KeepingAnalyst(analyst, self._runs), analyst], holder=meeting.holder)
+        analyst.alignment = meeting.alignment()
+        self._conduct(
+            meeting.table(), analyst.run, [KeepingAnalyst(analyst, self._runs), analyst], holder=meeting.holder
+        )
         self._analyst = analyst
 
     def resume(self, session: str) -> None:

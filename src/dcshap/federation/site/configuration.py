@@ -45,11 +45,15 @@ class CollaborationConfig:
     target : str, optional
         The column of the labels, where this party holds them.
     agreement : mapping
-        `n_components`, `span`, `reduction`, `anchor`, `n_anchor`, `scaled`, `missing`.
+        `n_components`, `span`, `noise`, `epsilon`, `span_rounds`, `reduction`, `anchor`, `n_anchor`, `scaled`,
+        `missing`.
     instance_models : bool
         Whether a model that contains training rows may leave the analyst.
     trusted : tuple of str
         Types beyond scikit-learn's own that a received model may contain.
+    refit_span : bool
+        Whether the next trainings find new maps instead of using those of the first: who has seen rows through two maps
+        knows more of them than through one.
     """
 
     kind: Kind
@@ -61,6 +65,7 @@ class CollaborationConfig:
     agreement: Mapping[str, Any] = field(default_factory=dict)
     instance_models: bool = False
     trusted: tuple[str, ...] = ()
+    refit_span: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in ("horizontal", "vertical"):

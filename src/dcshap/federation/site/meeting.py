@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dcshap.collaboration.messages import Greeting, HeldColumns, Hello, Introduction, Ready, Resume, Settings
+from dcshap.collaboration.newton import ROUNDS
 from dcshap.exceptions import PrivacyError, ProtocolError, SchemaError
 from dcshap.federation.seals.post import PostOffice
 from dcshap.federation.site.configuration import SiteConfig
@@ -30,8 +31,10 @@ class Meeting:
     collaboration : str
     office : PostOffice
         Gets the others' certificates.
+    span : str
+        How this party's span is found: as the agreement says, or "kept" from an earlier training.
     begin : callable
-        Brings the table along for a training, given who holds the labels.
+        Brings the table along for a training.
     resume : callable
         Brings the table along for a run that was trained before.
     """
@@ -42,12 +45,14 @@ class Meeting:
         collaboration: str,
         office: PostOffice,
         *,
-        begin: Callable[[str], Data],
+        span: str,
+        begin: Callable[[Introduction, Hello], Data],
         resume: Callable[[str], Data],
     ) -> None:
         self._config, self._settings, self._office = config, config.collaboration(collaboration), office
-        self._begin, self._resume = begin, resume
+        self._span, self._begin, self._resume = span, begin, resume
         self._data: Data | None = None
+        self._hello: Hello | None = None
         self._held: dict[str, tuple[str, ...]] = {}
 
     @property
@@ -68,21 +73,26 @@ class Meeting:
             raise ProtocolError(
                 f"Party {self._office.me!r} agreed to a {self._settings.kind} collaboration. Asked: another."
             )
+        self._hello = message
 
     def send_greeting(self, to: str) -> Greeting:  # noqa: ARG002 - there is one analyst
         """What the analyst must know before anything is sent."""
+        agreed = self._settings.agreement
         return Greeting(
             party=self._office.me,
             certificate=self._office.identity.certificate.pem,
             instance_models=self._settings.instance_models,
             labels=self._settings.target is not None,
-            span=str(self._settings.agreement.get("span", "private")),
+            span=self._span,
+            rounds=0 if agreed.get("epsilon") is not None else int(agreed.get("span_rounds", ROUNDS)),
         )
 
     def receive_introduction(self, message: Introduction) -> None:
         """Take the other parties' certificates, and bring the table along."""
         self._meet(message.certificates)
-        self._data = self._begin(message.holder)
+        if self._hello is None:
+            raise ProtocolError("An introduction comes after the analyst's hello.")
+        self._data = self._begin(message, self._hello)
 
     def receive_resume(self, message: Resume) -> None:
         """Take the other parties' certificates, and what was trained before."""

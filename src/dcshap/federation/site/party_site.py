@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dcshap.collaboration import HorizontalParty, VerticalParty
-from dcshap.collaboration.messages import ANALYST, Message
+from dcshap.collaboration.messages import ANALYST, Hello, Introduction, Message
 from dcshap.exceptions import NotFittedError, ProtocolError, StorageError
 from dcshap.explanation.answering import AnsweringParty
 from dcshap.explanation.disclosures import RecordVectors, Request
@@ -113,28 +113,43 @@ class PartySite:
             self.config,
             self.collaboration,
             self.office,
-            begin=lambda holder: self._begin(session, holder),
+            span=self._span(),
+            begin=lambda introduction, hello: self._begin(session, introduction, hello),
             resume=self._resume,
         )
         return self._node(protocol, session, Cast(self._names), [meeting])
 
-    def _begin(self, run: str, holder: str) -> Data:
+    def _span(self) -> str:
+        """How the span of the next training is found; kept, where there was a training before."""
+        agreed = str(self.settings.agreement.get("span", "supervised"))
+        return agreed if self.settings.kind == "vertical" or self._earlier() is None else f"{agreed}, kept"
+
+    def _earlier(self) -> Any:
+        """The party as the training before left it, if its maps are to be used again."""
+        if self.settings.refit_span or not Runs(self.folder).current:
+            return None
+        return load_trained(self.config, self.collaboration)
+
+    def _begin(self, run: str, introduction: Introduction, hello: Hello) -> Data:
         """Bring the table along for a training."""
-        data = load_data(self.settings, base=self.config.folder)
+        data = load_data(self.settings, base=self.config.folder, task=hello.task)
         kind = HorizontalParty if self.settings.kind == "horizontal" else VerticalParty
-        self._party = kind(
+        self._party = party = kind(
             self.office.me,
             data.agreement,
             private_seed=Secrets.load(self.folder).private_seed,
             instance_models=self.settings.instance_models,
         )
-        self._party.take(data.X, data.y)
-        protocol = training(self.settings.kind, span=data.agreement.span)
-        cast, keeping = (
-            Cast(self._names, holder=holder or None),
-            KeepingParty(self._party, run, self.folder, self._warm_up),
-        )
-        self._sessions[run, protocol.name] = self._node(protocol, run, cast, [keeping, self._party])
+        party.take(data.X, data.y)
+        earlier = self._earlier()
+        if earlier is not None:
+            party.keep_maps(earlier)
+        agreement = data.agreement
+        rounds = agreement.rounds if agreement.task == "classes" else 0
+        protocol = training(self.settings.kind, span=agreement.span, rounds=rounds, kept=party.has_maps)
+        cast = Cast(self._names, holder=introduction.holder or None)
+        keeping = KeepingParty(party, run, self.folder, self._warm_up)
+        self._sessions[run, protocol.name] = self._node(protocol, run, cast, [keeping, party])
         return data
 
     def _resume(self, run: str) -> Data:
