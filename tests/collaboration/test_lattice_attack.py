@@ -8,7 +8,7 @@ import pytest
 from dcshap import datasets
 from dcshap.collaboration.moments import Moments, class_responses
 from dcshap.collaboration.newton import Logits
-from dcshap.collaboration.noise import NOISE, frozen_noise, record_digests
+from dcshap.collaboration.noise import NOISE, frozen_noise, noise_scale, record_digests
 from dcshap.collaboration.reduction import fit_reduction, random_basis
 from dcshap.collaboration.span import auto_components, common_span
 from dcshap.encoding import Encoder
@@ -47,7 +47,7 @@ def sent(name: str, span: str, noise: float):
         }[span]
     F = fit_reduction("svd", list, names=names, n_components=basis.shape[1], private_seed=5, basis=basis)
     represented = F.transform(encoded)
-    scale = np.full(represented.shape[1], noise * np.sqrt(np.mean((represented - represented.mean(axis=0)) ** 2)))
+    scale = noise_scale(represented, fraction=noise)
     digests = record_digests(codes, private_seed=5)
     represented += frozen_noise(digests, scale, private_seed=5, map_name=span)
     return represented[:N_ROWS], codes[:N_ROWS]
