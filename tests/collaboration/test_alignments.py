@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from dcshap.collaboration.alignment import DAMPING, align, grid_step, to_grid
+from dcshap.collaboration.alignment import align, damping, grid_step, to_grid
 from dcshap.exceptions import InputError
 
 KINDS = ["affine", "svd", "orthogonal"]
@@ -115,13 +115,20 @@ def test_the_affine_alignment_is_the_regression_on_the_damped_and_scaled_singula
     centred = [A - A.mean(axis=0) for A in anchors]
     share, axes = np.linalg.eigh(sum(A @ np.linalg.pinv(A) for A in centred))  # how many parties keep a direction
     weight = np.clip((share - 1) / (len(anchors) - 1), 0, None)
-    damped = axes @ np.diag((weight / weight.max()) ** DAMPING) @ axes.T @ np.concatenate(centred, axis=1)
+    damped = axes @ np.diag((weight / weight.max()) ** damping(len(anchors))) @ axes.T @ np.concatenate(centred, axis=1)
     U, sigma, _ = np.linalg.svd(damped, full_matrices=False)
     for A, found in zip(anchors, align(anchors, kind="affine"), strict=True):
         design = np.concatenate([A, np.ones((len(A), 1))], axis=1)
         expected = np.linalg.lstsq(design, U[:, :4] * sigma[:4])[0]
         np.testing.assert_allclose(np.abs(found.weights), np.abs(expected[:-1]), atol=1e-8)
         np.testing.assert_allclose(np.abs(found.intercept), np.abs(expected[-1]), atol=1e-8)
+
+
+def test_more_parties_are_damped_less():
+    assert [damping(n) for n in (2, 3, 4)] == [6, 2, 1]
+    # What a direction keeps that all but one party have.
+    kept = [((n - 2) / (n - 1)) ** damping(n) for n in range(3, 9)]
+    assert kept == sorted(kept)
 
 
 def test_the_orthogonal_alignment_keeps_distances_and_solves_the_procrustes_problem():

@@ -3,12 +3,14 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcshap.collaboration import noise
-from dcshap.collaboration.noise import frozen_noise, record_digests, text_digests
+from dcshap.collaboration.noise import frozen_noise, noise_scale, record_digests, text_digests
+from dcshap.exceptions import InputError
 
 
 def draws(records, d=3, seed=7, name="map"):
@@ -62,6 +64,19 @@ def test_scale_is_per_dimension():
         record_digests(np.arange(20_000.0)[:, None], private_seed=1), np.array([1, 0.1]), private_seed=1, map_name="m"
     )
     np.testing.assert_allclose(scaled.std(axis=0), [1, 0.1], rtol=0.03)
+
+
+def test_the_scale_is_a_fraction_of_the_spread_and_the_same_under_any_rotation():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((300, 3)) * [1.0, 2.0, 0.1] + 7
+    turned = rows @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    expected = 0.2 * np.sqrt(rows.var(axis=0).mean())
+    np.testing.assert_allclose(noise_scale(rows), expected)
+    np.testing.assert_allclose(noise_scale(turned), expected)
+    np.testing.assert_allclose(noise_scale(np.ones((4, 2)), fraction=0.5, at_least=3.0), 1.5)
+    for fraction in (-0.1, np.nan, np.inf):
+        with pytest.raises(InputError, match="noise"):
+            noise_scale(rows, fraction=fraction)
 
 
 def test_records_may_be_named_by_identifiers():

@@ -58,6 +58,15 @@ def test_a_number_gets_the_direction_of_ridge_regression():
     assert angle(span.weights[:, :1], Ridge(alpha=1.0).fit(X, target).coef_[:, None]) < 1e-6
 
 
+def test_ridge_regression_on_the_span_is_that_on_the_pooled_rows():
+    X, _, names = problem(3)
+    target = np.tanh(X @ np.arange(8) / 20) + 0.1 * np.random.default_rng(0).standard_normal(400)
+    responses = number_responses(target, low=-2, high=2)
+    span = common_span(Moments.of([X], responses, classes=False), names=names, n_components=3, seed=1)
+    Z = (X - span.center) @ span.weights
+    np.testing.assert_allclose(Ridge().fit(Z, target).predict(Z), Ridge().fit(X, target).predict(X), atol=1e-8)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_logistic_regression_on_the_span_is_that_on_the_pooled_rows(classes):
     X, y, names = problem(4, classes=classes)

@@ -126,6 +126,12 @@ def test_a_schema_from_tables_may_have_knots_and_robust_ranges():
     assert not plain["pay"].clipped
 
 
+@pytest.mark.parametrize("knots", [1, 2, -3, "many", 2.5, True])
+def test_a_number_of_knots_that_cannot_be_is_refused(knots):
+    with pytest.raises(SchemaError, match="knots"):
+        Schema.from_frames([pd.DataFrame({"x": [1.0, 2.0, 3.0]})], knots=knots)
+
+
 def test_clipped_values_are_counted_and_count_as_the_ends():
     schema = Schema((Number("a", 0, 1, clipped=True), Number("b", 0, 1), Number("c", 0, 1, None, (0, 0.5, 1))))
     codes = schema.codes(np.array([[5.0, 0.5, 0.5], [0.5, 0.5, 7.0], [-3.0, 0.5, 9.0]]))

@@ -82,7 +82,7 @@ class Agreement:
         if self.missing not in ("error", "reference"):
             raise InputError(f"`missing` must be 'error' or 'reference'. Got {self.missing!r}.")
         if self.span != "private" and not (isinstance(self.reduction, str) and self.reduction == "svd"):
-            raise InputError(f"`span={self.span!r}` sets the subspace for all: leave `reduction` at its default.")
+            raise InputError(f"`reduction` belongs to span='private'. With span={self.span!r} leave it at its default.")
         n_anchor, dimensions = self._n_anchor(), self.dimensions if self.span != "supervised" else self.components(1)
         if n_anchor < dimensions + 2:
             raise InputError(

@@ -16,8 +16,9 @@ from dcshap.schema.encoding import CHUNK
 __all__ = ["Alignment", "AlignmentKind", "align"]
 
 AlignmentKind = Literal["affine", "svd", "orthogonal"]
-# How strongly directions that not all parties share are damped. 0 is plain least squares; the higher, the closer the
-# parties' explanations, and from 8 on small data sets lose accuracy (docs/method.md has the figures).
+# How strongly directions that not all parties share are damped, per pair of parties: with four hospitals the exponent
+# of two would cost the one that records most columns its accuracy. 0 is plain least squares; the higher, the closer
+# the parties' explanations, and from 8 on small data sets of two lose accuracy (docs/method.md has the figures).
 DAMPING = 6
 GRID_STEPS = 2.0**20  # grid steps per unit of spread in the common space
 
@@ -128,8 +129,13 @@ def _damped(stacked: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
     shared = np.clip((s**2 - 1) / (len(parts) - 1), 0, None)
     if shared[0] < 1e-9:  # nothing in common: there is nothing to prefer
         return stacked
-    weighed: FloatArray = P @ (((shared / shared[0]) ** DAMPING)[:, None] * (P.T @ stacked))
+    weighed: FloatArray = P @ (((shared / shared[0]) ** damping(len(parts)))[:, None] * (P.T @ stacked))
     return weighed
+
+
+def damping(n_parties: int) -> float:
+    """The exponent for a number of parties: a direction that one of them lacks is lacking in few of many pairs."""
+    return DAMPING / (n_parties * (n_parties - 1) / 2)
 
 
 def _orthogonal(anchors: Sequence[FloatArray]) -> list[FloatArray]:

@@ -15,16 +15,36 @@ import numpy as np
 import numpy.typing as npt
 
 from dcshap._typing import FloatArray
+from dcshap.exceptions import InputError
 
-__all__ = ["NOISE", "frozen_noise", "record_digests", "text_digests"]
+__all__ = ["NOISE", "frozen_noise", "noise_scale", "record_digests", "text_digests"]
 
-NOISE = 0.2  # of each dimension's root mean square
+NOISE = 0.2  # of the root mean square of a representation
 CHUNK = 8192  # records at a time; few enough for the processor's cache
 CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
 QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
             (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))  # fmt: skip
 
 Words = npt.NDArray[np.uint32]
+
+
+def noise_scale(represented: FloatArray, *, fraction: float = NOISE, at_least: float = 0.0) -> FloatArray:
+    """Standard deviations (d,) of the noise on a representation, the same for all dimensions.
+
+    Parameters
+    ----------
+    represented : array of shape (n, d)
+        The party's rows at the first training; the scale is kept with the map from then on.
+    fraction : float
+        Of their root mean square about their mean.
+    at_least : float
+        What the root mean square counts as at least: that of all parties' rows, where it is known, so that a party
+        whose rows hardly vary does not send them exactly.
+    """
+    if not (np.isfinite(fraction) and fraction >= 0):
+        raise InputError(f"`noise` must be a finite number, 0 or more. Got {fraction!r}.")
+    rms = float(np.sqrt(np.mean((represented - represented.mean(axis=0)) ** 2)))
+    return np.full(represented.shape[1], fraction * max(rms, at_least))
 
 
 def frozen_noise(digests: Words, scale: FloatArray, *, private_seed: int, map_name: str) -> FloatArray:

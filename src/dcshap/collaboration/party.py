@@ -263,14 +263,18 @@ class Party:
         """The noise (n, m) on the representation of rows given as codes (n, M): the same whenever they are sent."""
         if self._noise_scale is None:
             raise NotFittedError(f"Party {self.name!r} has no noise yet: it must represent its rows first.")
-        digests = record_digests(codes, private_seed=self.private_seed)
+        by_name = np.argsort(self.agreement.schema.names)  # the order of columns changes nothing
+        digests = record_digests(codes[:, by_name], private_seed=self.private_seed)
         return frozen_noise(digests, self._noise_scale, private_seed=self.private_seed, map_name=self._map_name())
 
     def _map_name(self) -> str:
         """Names the reduction and the scale, so that the same noise never hides a row in two ways."""
-        image = self.reduction.transform(np.eye(self.anchor.encoder.n_coordinates))
-        scale = np.zeros(0) if self._noise_scale is None else self._noise_scale
-        return hashlib.sha256(np.concatenate([image.ravel(), scale]).tobytes()).hexdigest()
+        encoder = self.anchor.encoder
+        image = self.reduction.transform(np.eye(encoder.n_coordinates))[np.argsort(encoder.coordinate_names)]
+        parts = (image, np.zeros(0) if self._noise_scale is None else self._noise_scale)
+        # Six digits: sums in another order differ in the last ones.
+        text = " ".join(f"{number + 0.0:.6g}" for part in parts for number in part.ravel())
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def _encoded(self) -> Iterator[FloatArray]:
         """The party's own rows, encoded, some at a time: all of them at once would be a copy of the data."""

@@ -69,7 +69,7 @@ class VerticalCollaboration(CollaborationEstimator):
     def __init__(
         self,
         model: Any,
-        n_components: int | float | Mapping[str, int | float] = 0.75,
+        n_components: int | float | Literal["auto"] | Mapping[str, int | float] = 0.75,
         *,
         reduction: ReductionKind | Any = "svd",
         anchor: AnchorKind = "gaussian",

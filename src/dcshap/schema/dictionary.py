@@ -47,7 +47,7 @@ from dcshap.schema.columns import (
     column_from_tables,
     column_median,
 )
-from dcshap.schema.knots import auto_knots
+from dcshap.schema.knots import n_knots
 
 __all__ = ["Missing", "Schema"]
 
@@ -153,7 +153,7 @@ class Schema:
         unknown = [name for name in onehot if name not in names]
         if unknown:
             raise SchemaError(f"`onehot` must name columns of the tables. Got {unknown}, which are not there.")
-        number = auto_knots(sum(map(len, tables.values()))) if knots == "auto" else knots
+        number = n_knots(knots, sum(map(len, tables.values())))
         columns, problems = [], _column_differences(tables, names)
         for name in (name for name in names if all(name in frame.columns for frame in tables.values())):
             try:

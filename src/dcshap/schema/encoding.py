@@ -134,9 +134,8 @@ def _clipped(column: Column) -> bool:
 
 def _center_and_scale(column: Column, around: Literal["typical", "middle"]) -> tuple[FloatArray, FloatArray]:
     if isinstance(column, Number) and column.knots:
-        return _indicators(column, np.array([column.typical_code]))[0], np.full(
-            _width(column), hat_scale(_width(column))
-        )
+        n = len(column.knots)
+        return hats(np.array([column.typical_code]), column.knots)[0], np.full(n, hat_scale(n))
     if isinstance(column, Number):
         middle, scale = (column.low + column.high) / 2, (column.high - column.low) / np.sqrt(12)
     elif column.encoding == "ordinal":

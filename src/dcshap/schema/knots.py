@@ -8,12 +8,14 @@ number counts as the outer knot.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from dcshap._typing import FloatArray
+from dcshap.exceptions import SchemaError
 
-__all__ = ["auto_knots", "choose_knots", "hat_scale", "hats", "robust_range"]
+__all__ = ["auto_knots", "choose_knots", "hat_scale", "hats", "n_knots", "robust_range"]
 
 PERCENTILES = (1.0, 99.0)
 FEW_ROWS = 1000  # below, knots cost accuracy
@@ -25,6 +27,15 @@ def auto_knots(n_rows: int) -> int:
     if n_rows < FEW_ROWS:
         return 0
     return min(FEWEST + 2 * int(np.log(n_rows / FEW_ROWS) / np.log(8)), MOST)
+
+
+def n_knots(wanted: int | Literal["auto"], n_rows: int) -> int:
+    """How many knots are asked for: a number, or "auto" for what the rows of all parties bear."""
+    if wanted == "auto":
+        return auto_knots(n_rows)
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted in (1, 2) or wanted < 0:
+        raise SchemaError(f"`knots` must be 'auto', 0 for none, or 3 or more. Got {wanted!r}.")
+    return wanted
 
 
 def robust_range(values: FloatArray) -> tuple[float, float]:
