@@ -51,6 +51,13 @@ class HorizontalParty(Party):
             )
         self._labels = labels
 
+    @property
+    def labels(self) -> Array:
+        """The party's training labels (n,)."""
+        if self._labels is None:
+            raise NotFittedError(f"Party {self.name!r} has no labels at hand: it must take its table first.")
+        return self._labels
+
     # --- the shared span, by secure summation ---------------------------------------------------------------
 
     def send_pair_key(self, to: str) -> PairKey:

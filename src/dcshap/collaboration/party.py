@@ -10,7 +10,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,6 +21,7 @@ from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.anchor import Anchor
 from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorDigest, AnchorSeed, Commit, Prepared
 from dcshap.collaboration.noise import frozen_noise, record_digests
+from dcshap.collaboration.own_rows import OwnRows
 from dcshap.collaboration.randomness import fresh_seed
 from dcshap.collaboration.reduction import (
     LinearReduction,
@@ -32,23 +33,12 @@ from dcshap.collaboration.reduction import (
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
 from dcshap.storage import State, interpreting, read_folder, write_folder
 
-__all__ = ["FULL", "OwnRows", "Party", "require_name", "warn_of_no_noise"]
+__all__ = ["FULL", "Party", "require_name", "warn_of_no_noise"]
 
 FULL = "full"  # the view of all parties' features
 
 # Names that mean somebody or something else in messages, requests and rights.
 RESERVED = {ANALYST: "the one who trains", FULL: "the view of all features", REQUESTER: "whoever asks"}
-
-
-@dataclass(frozen=True)
-class OwnRows:
-    """What a party remembers of its training rows, as codes (M,) each. It never leaves the party."""
-
-    median: FloatArray
-    mean: FloatArray
-    medoid: FloatArray
-    low: FloatArray  # the first percentile
-    high: FloatArray  # the last
 
 
 def require_name(name: Any) -> str:
@@ -181,24 +171,8 @@ class Party:
     def own_rows(self) -> OwnRows:
         """What the party remembers of its training rows."""
         if self._own_rows is None:
-            self._own_rows = self._summarise(self.codes)
+            self._own_rows = OwnRows.of(self.codes, self.agreement.schema, self.anchor)
         return self._own_rows
-
-    def _summarise(self, codes: FloatArray) -> OwnRows:
-        # A column that is missing in every row is like the reference there.
-        reference = self.anchor.reference()
-        filled = np.where(np.isnan(codes), reference, codes)
-        encoded = self.anchor.encoder.encode(filled)
-        nearest = int(np.argmin(np.sum((encoded - encoded.mean(axis=0)) ** 2, axis=1)))
-        median = self.agreement.schema.median(codes)
-        low, high = np.quantile(filled, [0.01, 0.99], axis=0)
-        return OwnRows(
-            median=np.where(np.isnan(median), reference, median),
-            mean=filled.mean(axis=0),
-            medoid=filled[nearest],
-            low=low,
-            high=high,
-        )
 
     # --- the reduction ------------------------------------------------------------------------------------
 

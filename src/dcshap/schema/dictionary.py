@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,7 @@ import yaml
 
 from dcshap._tables import as_array, as_frame, is_array
 from dcshap._typing import FloatArray
-from dcshap.exceptions import InputError, RangeWarning, SchemaError
+from dcshap.exceptions import InputError, SchemaError
 from dcshap.schema.columns import (
     Category,
     Column,
@@ -48,10 +47,9 @@ from dcshap.schema.columns import (
     column_median,
 )
 from dcshap.schema.knots import n_knots
+from dcshap.schema.ranges import Missing, count_outside, require_values
 
 __all__ = ["Missing", "Schema"]
-
-Missing = Literal["error", "reference"]
 
 
 @dataclass(frozen=True)
@@ -234,7 +232,7 @@ class Schema:
         if missing not in ("error", "reference"):
             raise InputError(f"`missing` must be 'error' or 'reference'. Got {missing!r}.")
         codes = self._codes_of_array(table) if is_array(table) else self._codes_of_frame(as_frame(table))
-        self._check_values(codes, missing)
+        require_values(self.columns, codes, missing)
         return codes
 
     def frame(self, codes: FloatArray) -> pd.DataFrame:
@@ -299,56 +297,9 @@ class Schema:
             raise SchemaError("An array must hold, in " + "; in ".join(filter(None, found)) + ".")
         return codes
 
-    def _check_values(self, codes: FloatArray, missing: Missing) -> None:
-        if not len(codes):
-            return
-        lowest, highest = _extremes(codes)
-        if not np.isfinite(highest - lowest).all():
-            infinite = {n: c for n, c in zip(self.names, np.isinf(codes).sum(axis=0), strict=True) if c}
-            if infinite:
-                raise InputError(f"Values must be finite. Infinite values per column: {_counts(infinite)}.")
-            absent = {n: c for n, c in zip(self.names, np.isnan(codes).sum(axis=0), strict=True) if c}
-            if absent and missing == "error":
-                raise InputError(
-                    f"Values must not be missing. Missing values per column: {_counts(absent)}. Fill or drop them, "
-                    f"or pass missing='reference', where a missing value means that the feature is absent."
-                )
-        outside = self._count_outside(codes, lowest, highest, clipped=False)
-        if outside:
-            warnings.warn(
-                f"Values outside the schema's range, per column: {_counts(outside)}. They are used as they are; "
-                f"widen the range in the schema if they are right.",
-                RangeWarning,
-                stacklevel=3,
-            )
-
     def clipped(self, codes: FloatArray) -> dict[str, int]:
         """How many values of codes (n, M) are clipped in encoding, by column, where any are."""
-        return self._count_outside(codes, *_extremes(codes), clipped=True) if len(codes) else {}
-
-    def _count_outside(
-        self, codes: FloatArray, lowest: FloatArray, highest: FloatArray, *, clipped: bool
-    ) -> dict[str, int]:
-        """How many values of each numeric column, clipped or not, are outside its range, where any are."""
-        counts = {
-            column.name: int(np.sum((codes[:, j] < column.low) | (codes[:, j] > column.high)))
-            for j, column in enumerate(self.columns)
-            if isinstance(column, Number)
-            and (column.clipped or bool(column.knots)) == clipped
-            and not (column.low <= lowest[j] and highest[j] <= column.high)
-        }
-        return {name: count for name, count in counts.items() if count}
-
-
-def _extremes(codes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The lowest and highest of each column of codes (n, M); NaN where a value is missing."""
-    chunks = (codes[start : start + 4096] for start in range(0, len(codes), 4096))  # few enough to stay in the cache
-    found = np.array([(chunk.min(axis=0), chunk.max(axis=0)) for chunk in chunks])
-    return found[:, 0].min(axis=0), found[:, 1].max(axis=0)
-
-
-def _counts(by_column: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {int(count)}" for name, count in by_column.items())
+        return count_outside(self.columns, codes, clipped=True)
 
 
 def _column_differences(tables: Mapping[str, pd.DataFrame], names: Sequence[str]) -> list[str]:

@@ -1,0 +1,72 @@
+"""Which values of a table are missing, infinite or outside their column's range."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from dcshap._typing import FloatArray
+from dcshap.exceptions import InputError, RangeWarning
+from dcshap.schema.columns import Column, Number
+
+__all__ = ["Missing", "count_outside", "require_values"]
+
+Missing = Literal["error", "reference"]
+
+
+def require_values(columns: Sequence[Column], codes: FloatArray, missing: Missing) -> None:
+    """Refuse codes (n, M) that are infinite, or missing where that is a mistake; warn of those outside their range."""
+    if not len(codes):
+        return
+    names = [column.name for column in columns]
+    lowest, highest = _extremes(codes)
+    if not np.isfinite(highest - lowest).all():
+        infinite = {n: c for n, c in zip(names, np.isinf(codes).sum(axis=0), strict=True) if c}
+        if infinite:
+            raise InputError(f"Values must be finite. Infinite values per column: {_counts(infinite)}.")
+        absent = {n: c for n, c in zip(names, np.isnan(codes).sum(axis=0), strict=True) if c}
+        if absent and missing == "error":
+            raise InputError(
+                f"Values must not be missing. Missing values per column: {_counts(absent)}. Fill or drop them, "
+                f"or pass missing='reference', where a missing value means that the feature is absent."
+            )
+    outside = _outside(columns, codes, lowest, highest, clipped=False)
+    if outside:
+        warnings.warn(
+            f"Values outside the schema's range, per column: {_counts(outside)}. They are used as they are; "
+            f"widen the range in the schema if they are right.",
+            RangeWarning,
+            stacklevel=3,
+        )
+
+
+def count_outside(columns: Sequence[Column], codes: FloatArray, *, clipped: bool) -> dict[str, int]:
+    """How many values of each numeric column, clipped or not, are outside its range, where any are."""
+    return _outside(columns, codes, *_extremes(codes), clipped=clipped) if len(codes) else {}
+
+
+def _outside(
+    columns: Sequence[Column], codes: FloatArray, lowest: FloatArray, highest: FloatArray, *, clipped: bool
+) -> dict[str, int]:
+    counts = {
+        column.name: int(np.sum((codes[:, j] < column.low) | (codes[:, j] > column.high)))
+        for j, column in enumerate(columns)
+        if isinstance(column, Number)
+        and (column.clipped or bool(column.knots)) == clipped
+        and not (column.low <= lowest[j] and highest[j] <= column.high)
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _extremes(codes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The lowest and highest of each column of codes (n, M); NaN where a value is missing."""
+    chunks = (codes[start : start + 4096] for start in range(0, len(codes), 4096))  # few enough to stay in the cache
+    found = np.array([(chunk.min(axis=0), chunk.max(axis=0)) for chunk in chunks])
+    return found[:, 0].min(axis=0), found[:, 1].max(axis=0)
+
+
+def _counts(by_column: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {int(count)}" for name, count in by_column.items())
