@@ -15,6 +15,7 @@
     - `RangeWarning`: values outside the schema's range
     - `PrivacyWarning`: allowed, but it discloses more than the default would
     - `ReferenceWarning`: the reference is unlike the data
+    - `QualityWarning`: a party would do better without the collaboration
     - `ConvergenceWarning`: sampled values have not reached the precision that was asked for
 
 Messages say what must hold, what was got and what to do. They name parameters, shapes, columns and counts,
@@ -37,6 +38,7 @@ __all__ = [
     "PrivacyError",
     "PrivacyWarning",
     "ProtocolError",
+    "QualityWarning",
     "RangeWarning",
     "ReferenceWarning",
     "SchemaError",
@@ -100,6 +102,10 @@ class PrivacyWarning(DcshapWarning):
 
 class ReferenceWarning(DcshapWarning):
     """The reference is unlike the data."""
+
+
+class QualityWarning(DcshapWarning):
+    """A party would do better without the collaboration."""
 
 
 class ConvergenceWarning(DcshapWarning):

@@ -58,6 +58,7 @@ class Analyst:
         self.refusing_: list[str] = []
         self.carries_rows_ = False
         self.run = ""  # the training that all parties use once they have committed
+        self.held_: dict[str, tuple[FloatArray, Array]] = {}  # what horizontal parties have sent; not kept on disk
         self._fitted: Any = None
         self._received: dict[str, Any] = {}
         self._labels: RecordLabels | None = None
@@ -146,6 +147,7 @@ class Analyst:
         require_consent(fitted, refusing, points)
         self._fitted = fitted
         self.alignments_ = {r.party: a for r, a in zip(representations, found, strict=True)}
+        self.held_ = {r.party: (r.rows, r.labels) for r in representations}
         return {party: Integration(party, alignment, self.model_) for party, alignment in self.alignments_.items()}
 
     # --- vertical -----------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ class HorizontalParty(Party):
         offset = None
         if self.agreement.span == "supervised" and self._reduction is None:
             span = self.supervision.span()
-            self._basis, offset = span.weights, span.offset
+            self._basis, offset, self._usual_spread = span.weights, span.offset, span.rms
         anchor, rows = self._reduce(self._basis, offset)
         return Representation(self.name, anchor, rows, self._labels, self.instance_models)
 

@@ -20,7 +20,7 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.anchor import Anchor
 from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorDigest, AnchorSeed, Commit, Prepared
-from dcshap.collaboration.noise import frozen_noise, record_digests
+from dcshap.collaboration.noise import frozen_noise, noise_scale, record_digests
 from dcshap.collaboration.own_rows import OwnRows
 from dcshap.collaboration.randomness import fresh_seed
 from dcshap.collaboration.reduction import (
@@ -98,6 +98,7 @@ class Party:
         self._anchor: Anchor | None = None
         self._reduction: Reduction | None = None
         self._noise_scale: FloatArray | None = None
+        self._usual_spread = 0.0  # of all parties' representations, where it is known
         self._codes: FloatArray | None = None
         self._own_rows: OwnRows | None = None
 
@@ -213,7 +214,8 @@ class Party:
             rows[start : start + len(encoded)] = self._reduction.transform(encoded)
             start += len(encoded)
         if self._noise_scale is None:
-            self._noise_scale = self.agreement.noise * np.sqrt(np.mean(rows**2, axis=0))
+            # At least that of all parties' rows, or one whose rows hardly vary would send them exactly.
+            self._noise_scale = noise_scale(rows, fraction=self.agreement.noise, at_least=self._usual_spread)
         rows += self.noise_of(self.codes)
         return anchor, rows
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
+import pandas as pd
 from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement, Span
@@ -20,8 +22,10 @@ from dcshap.collaboration.newton import ROUNDS
 from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.party import Party, require_name, warn_of_no_noise
 from dcshap.collaboration.reduction import ReductionKind
+from dcshap.collaborations.contributions import contributions_of
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
-from dcshap.exceptions import InputError
+from dcshap.collaborations.quality import Quality, measure
+from dcshap.exceptions import InputError, NotFittedError
 from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
 from dcshap.explanation.engine import EngineOptions
 from dcshap.explanation.reference import reference_of
@@ -229,6 +233,44 @@ class HorizontalCollaboration(CollaborationEstimator):
     def score(self, X: Any, y: Any, *, party: str) -> float:
         """Accuracy of one party's predictions, or R² for a regressor."""
         return goodness(self._party(party).model_, y, self.predict(X, party=party))
+
+    def quality(self, X: Any, y: Any, *, party: str) -> Quality:
+        """Whether collaborating is worth it for a party, on held-out rows (n, M) and labels (n,).
+
+        Accuracy, AUC and calibration of its model alone, of the joint one, and of the one on pooled rows; and how far
+        the joint model's explanations are from those of the other two. It needs the rows that were trained with, so
+        a run that was loaded from disk cannot tell.
+        """
+        self._party(party)
+        return measure(self.parties_, party, X, y)
+
+    def contributions(self, X: Any, y: Any, *, metric: str | None = None) -> pd.DataFrame:
+        """What each party's rows are worth: its Shapley value to the joint model's score on rows (n, M), labels (n,).
+
+        The analyst trains on every coalition of parties from what it holds; no further message travels. Exact up to
+        12 parties, sampled with standard errors beyond.
+
+        Parameters
+        ----------
+        X : table of shape (n, M)
+        y : labels (n,)
+        metric : str, optional
+            A scorer's name as scikit-learn has it; accuracy of a classifier, R² of a regressor by default.
+        """
+        self._require_fitted()
+        held = self.analyst_.held_
+        if not held:
+            raise NotFittedError("The analyst has the parties' rows at hand after `fit` only, not from disk.")
+        labels, points = as_labels(y), next(iter(self.parties_.values())).points(X)
+        scorer = None if metric is None else get_scorer(metric)
+        aligned = {name: (self.analyst_.alignments_[name].transform(rows), own) for name, (rows, own) in held.items()}
+
+        def score(model: Any) -> float:
+            if scorer is not None:
+                return float(scorer(model, points, labels))
+            return goodness(model, labels, np.asarray(model.predict(points)))
+
+        return contributions_of(aligned, self.analyst_.model_, score)
 
     # --- explanation ------------------------------------------------------------------------------------------
 
