@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import sklearn.datasets
 
 from dcshap import datasets
 from dcshap._typing import Array
 
 __all__ = ["NAMES", "Table", "load"]
 
-NAMES = ("adult", "heart", "pima", "iris", "wine", "breast_cancer", "bank", "credit", "hospitals")
+NAMES = ("adult", "heart", "pima", "iris", "wine", "breast_cancer", "bank", "credit", "hospitals", "digits")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Table:
 
 def load(name: str, *, n_rows: int | None = None) -> Table:
     """A table by its name; `n_rows` of it at random."""
-    table = {"bank": _bank, "credit": _credit, "hospitals": _hospitals}.get(name, lambda: _published(name))()
+    made = {"bank": _bank, "credit": _credit, "hospitals": _hospitals, "digits": _digits}
+    table = made.get(name, lambda: _published(name))()
     if n_rows is None or n_rows >= len(table.y):
         return table
     return table.take(np.sort(np.random.default_rng(7).permutation(len(table.y))[:n_rows]))
@@ -63,6 +65,12 @@ def _hospitals() -> Table:
         filler = values.mode().iloc[0] if isinstance(values.dtype, pd.CategoricalDtype) else values.median()
         X[column] = values.fillna(filler)
     return Table("hospitals", X.reset_index(drop=True), bunch.target.to_numpy(), np.asarray(bunch.hospital.cat.codes))
+
+
+def _digits() -> Table:
+    bunch = sklearn.datasets.load_digits(as_frame=True)
+    X = bunch.data.loc[:, bunch.data.nunique() > 8].astype(np.float64)  # the rim is nearly always empty
+    return Table("digits", X, bunch.target.to_numpy(), _thirds(X.mean(axis=1).to_numpy()))
 
 
 def _bank(n: int = 20_000) -> Table:

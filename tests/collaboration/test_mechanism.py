@@ -145,6 +145,17 @@ def test_enough_rows_pass_and_too_few_are_refused_with_the_number_needed():
     privacy.require_signal(released(privacy, *table(3 * needed, 6, 2.0)))
 
 
+def test_a_class_that_the_noise_covers_is_left_out():
+    X, y = table(4000, 6, 2.0)
+    labels = np.where(np.arange(len(y)) < 5, 2, y)
+    privacy = MomentPrivacy(1.0, 2, 1, 3, 6, classes=True)
+    for seed in range(5):
+        flat = Moments.of([X], class_responses(labels, [0, 1, 2]), classes=True).flat()
+        noisy = privacy.noised(flat, np.random.default_rng(seed))
+        total = Moments.from_flat(noisy, n_responses=3, n_coordinates=6, classes=True)
+        assert privacy.restored(total).present().sums.shape == (2, 6)
+
+
 def test_pure_noise_is_refused_nearly_always():
     privacy = MomentPrivacy(1.0, 2, 1, 2, 20, classes=True)
     X, y = table(800, 20, 0.0)

@@ -136,10 +136,16 @@ class MomentPrivacy:
         return np.asarray(flat + scale * rng.standard_normal(len(flat)))
 
     def restored(self, total: Moments) -> Moments:
-        """The noisy total in encoded coordinates again; refused where it is nothing but noise."""
+        """The noisy total in encoded coordinates again; refused where it is nothing but noise.
+
+        A class whose count does not stand out of the noise counts as one that nobody has.
+        """
         self.require_signal(total)
-        counts = np.diag(np.diag(total.responses)) if total.classes else total.responses  # no row is of two classes
-        return Moments(counts, total.sums * self.radius, total.products * self.radius**2, total.classes)
+        responses = total.responses
+        if total.classes:
+            counts = np.diag(responses)  # no row is of two classes: what is off the diagonal is noise
+            responses = np.diag(np.where(counts > 2.0 * self.total_deviations[0], counts, 0.0))
+        return Moments(responses, total.sums * self.radius, total.products * self.radius**2, total.classes)
 
     def floor(self, n_rows: float) -> float:
         """Variance in encoded coordinates that noise may feign: the largest eigenvalue of that in the products."""
