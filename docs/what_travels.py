@@ -27,6 +27,7 @@ BEGIN, END = "<!-- what travels: made by docs/what_travels.py -->", "<!-- end of
 TABLES = {
     "meeting, between organisations": MEET,
     "going on from an earlier training": RESUME,
+    "training horizontally": training("horizontal", span="supervised", rounds=1),
     'training horizontally, `span="shared"`': training("horizontal", span="shared"),
     "training vertically": training("vertical"),
     "Algorithm 4": ALGORITHM_4,

@@ -113,6 +113,7 @@ def horizontal(
     if held_out is not None:
         for row in rows:
             row["score"] = collaboration.score(*held_out, party=row["party"])
+            row.update(_worth(collaboration, held_out, row["party"]))
     _report(out, model, rows, as_json=as_json)
 
 
@@ -210,6 +211,19 @@ def _rows_and_labels(file: str | Path, target: str) -> tuple[pd.DataFrame, pd.Se
 def _held_out(file: Path, target: str, schema: Schema) -> tuple[pd.DataFrame, pd.Series]:
     X, y = _rows_and_labels(file, target)
     return select_columns(X, schema.names, file), y
+
+
+def _worth(collaboration: HorizontalCollaboration, held_out: tuple[Any, Any], party: str) -> dict[str, float]:
+    """What a party has of collaborating: the same score alone and pooled, and how far explanations are from pooled."""
+    found = collaboration.quality(*held_out, party=party)
+    first = found.scores.columns[0]
+    pooled = found.fidelity["pooled"]
+    return {
+        "alone": float(found.scores[first]["alone"]),
+        "pooled": float(found.scores[first]["pooled"]),
+        "explanations: error": pooled.relative_error,
+        "wrong signs": pooled.wrong_signs,
+    }
 
 
 def _report(out: Path, model: Model, rows: list[dict[str, Any]], *, as_json: bool) -> None:
