@@ -46,7 +46,8 @@ class Explanation:
         One name where `values` has no axis for outputs.
     index : {"shapley", "owen"}
         Which value of cooperative game theory this is.
-    method : {"exact", "sampled"}
+    method : {"exact", "product", "quadratic", "linear", "sampled"}
+        How: by evaluating every coalition, by the closed form of a model that was recognised, or by sampling.
     exact : bool
         Whether every sample's values are exact.
     n_evals : array of shape (n,)
@@ -63,6 +64,8 @@ class Explanation:
         The blocks of an Owen value, by names of players.
     view : str, optional
         The block whose view of Owen values this is: its own players, and every other block as one.
+    notes : tuple of str
+        Why a faster way that the model seemed to allow was not taken.
     """
 
     values: FloatArray
@@ -79,9 +82,10 @@ class Explanation:
     reference: Any = None
     blocks: Mapping[str, tuple[str, ...]] | None = None
     view: str | None = None
+    notes: tuple[str, ...] = ()
 
     # What a file holds beside arrays and tables, and what a subclass may add to.
-    _LABELS: ClassVar[tuple[str, ...]] = ("view",)
+    _LABELS: ClassVar[tuple[str, ...]] = ("view", "notes")
     _IN_REPR: ClassVar[tuple[str, ...]] = ("view",)
 
     def __post_init__(self) -> None:
@@ -224,6 +228,7 @@ class Explanation:
         return texts | {
             "feature_names": tuple(texts["feature_names"]),
             "output_names": tuple(texts["output_names"]),
+            "notes": tuple(texts["notes"]),
             "blocks": None if blocks is None else {name: tuple(members) for name, members in blocks.items()},
         }
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dcshap._typing import BoolArray, FloatArray
+from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.shapley.game.coalitions import proper
 from dcshap.shapley.game.model import Predict, answers
 
@@ -115,6 +115,22 @@ class Points(Protocol):
     @property
     def are_sums(self) -> bool:
         """Whether rows are points of real numbers, to which each player adds something."""
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether rows, of which there may be several for one coalition, are exactly such sums."""
+
+    def linear_ends(self, sample: int) -> tuple[FloatArray, FloatArray]:
+        """The empty and the grand coalition's rows as numbers, both of shape (n_rows, d) or (1, d)."""
+
+    def added(self, sample: int, weights: FloatArray) -> FloatArray:
+        """What each player adds to linear maps (d, h) of a row, shape (n_rows, n_players, h)."""
+
+    def numbers(self, rows: Any) -> FloatArray:
+        """Rows as numbers."""
+
+    def column_owners(self) -> IntArray | None:
+        """The player of each column of a row; None where a player may change any column."""
 
     def additive(self, spans: Sequence[Span]) -> tuple[FloatArray, FloatArray]:
         """Bases and offsets whose subset sums are the rows, of spans with equally many unions.
