@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -46,8 +46,9 @@ def test_vertical_views_agree_exactly(table, n_parties):
     run = VerticalCollaboration(LogisticRegression(), 8, random_state=0).fit(held, y)
     records = {name: part.head(2) for name, part in held.items()}
     predictions = run.predict_proba(records)
-    full = {index: run.explain(records, index=index) for index in ("shapley", "owen")}
-    for index, whole in full.items():
+    indices: list[Literal["shapley", "owen"]] = ["shapley", "owen"]
+    for index in indices:
+        whole = run.explain(records, index=index)
         assert whole.method == "product"
         np.testing.assert_allclose(whole.predictions, predictions, rtol=0, atol=1e-10)
         for name, mine in columns.items():

@@ -139,11 +139,13 @@ class Explanation:
         others = {name: members for name, members in blocks.items() if name != block}
         at = [[self.feature_names.index(name) for name in members] for members in others.values()]
         folded = [self.values[:, own], *(self.values[:, each].sum(axis=1, keepdims=True) for each in at)]
+        # A sum's standard error is at most the sum of its parts'.
+        single = self.standard_errors
+        errors = [single[:, own], *(single[:, each].sum(axis=1, keepdims=True) for each in at)]
         return replace(
             self,
             values=np.concatenate(folded, axis=1),
-            # Owen values are enumerated whole, never sampled, so there is no error to carry over.
-            standard_errors=np.zeros((len(self), len(own) + len(at), *self.values.shape[2:])),
+            standard_errors=np.concatenate(errors, axis=1),
             feature_names=(*blocks[block], *others),
             view=block,
         )

@@ -17,6 +17,8 @@ from dcshap.shapley.game.players import Grouping
 from dcshap.shapley.models.written import solve_written_down
 from dcshap.shapley.options import Options
 from dcshap.shapley.parallel import progress_bar, run
+from dcshap.shapley.sampled.orders import Blocks as OwenBlocks
+from dcshap.shapley.sampled.orders import minimum_owen_evals, sampled_owen_values
 from dcshap.shapley.sampled.sampling import Sampled, minimum_evals, sampled_values
 
 __all__ = ["Solution", "solve"]
@@ -109,18 +111,58 @@ def _owen(
     evaluations = np.array([float(plan.n_evals) for plan in plans])
     result, solved = _written_down(games, options, ends, evaluations, done, blocks=blocks)
     left = [plan for plan, each in zip(plans, solved, strict=True) if not each]
-    if left:
-        _check_enumerable(max(plan.n_largest for plan in left), max(plan.n_evals for plan in left), options)
-    found = iter(_enumerate(games, [each for plan in left for each in plan.enumerations], options, done))
-    for plan in left:
+    enumerated = [plan for plan in left if _is_enumerated(plan, options)]
+    found = iter(_enumerate(games, [each for plan in enumerated for each in plan.enumerations], options, done))
+    for plan in enumerated:
         mine = [next(found) for _ in plan.enumerations]
         result.values[plan.sample] = plan.values([each.values for each in mine], n_players=games.n_players)
         result.magnitude[plan.sample] = np.max([each.magnitude for each in mine], axis=0)
         result.n_evals[plan.sample] = plan.n_evals
+    sampled = [plan for plan in left if not _is_enumerated(plan, options)]
+    for plan, estimate in zip(sampled, _sample_owen(games, sampled, options, ends.full.shape[1]), strict=True):
+        done(1)
+        result.values[plan.sample] = plan.spread(estimate.values, n_players=games.n_players)
+        result.standard_errors[plan.sample] = plan.spread(estimate.standard_errors, n_players=games.n_players)
+        result.converged[plan.sample] = estimate.converged
+        result.n_evals[plan.sample] = estimate.n_evals
+        result.ways[plan.sample] = "sampled"
     if view is None:
         return result
-    shown = np.stack([_viewed(values, blocks, view) for values in result.values])
-    return replace(result, values=shown, standard_errors=np.zeros_like(shown))
+    # Players of a block that was not looked into share its total equally, and the error of it.
+    shown, errors = ([_viewed(each, blocks, view) for each in of] for of in (result.values, result.standard_errors))
+    return replace(result, values=np.stack(shown), standard_errors=np.stack(errors))
+
+
+def _is_enumerated(plan: OwenPlan, options: Options) -> bool:
+    """Whether a sample's Owen values are enumerated, after checking that they can be if they must."""
+    if options.method == "exact":
+        _check_enumerable(plan.n_largest, plan.n_evals, options)
+        return True
+    if plan.n_units <= 2:
+        return True  # there is nothing to sample: the ends and two singles are all there is
+    allowed = options.max_evals == "auto" or plan.n_evals <= options.max_evals
+    return options.method == "auto" and plan.n_largest <= MAX_PLAYERS and allowed
+
+
+def _sample_owen(games: Games, plans: Sequence[OwenPlan], options: Options, n_outputs: int) -> Iterator[Sampled]:
+    if not plans:
+        return iter(())
+    streams = np.random.default_rng(options.random_state).spawn(games.n_samples)
+    tasks = []
+    for plan in plans:
+        players = tuple(sorted(player for block in plan.blocks for player in block))
+        game = SampleGame(games, plan.sample, players, n_outputs, options.rows_per_batch)
+        budget = max(options.sampled_budget(plan.n_units), minimum_owen_evals(plan.n_units))
+        if options.max_evals != "auto":
+            budget = options.max_evals
+        tasks.append((game, plan.units(players), budget, options.tol, streams[plan.sample]))
+    return run(_sample_owen_one, tasks, n_jobs=options.n_jobs, in_threads=False)
+
+
+def _sample_owen_one(
+    game: SampleGame, blocks: OwenBlocks, max_evals: int, tol: float | None, rng: np.random.Generator
+) -> Sampled:
+    return sampled_owen_values(game, blocks, max_evals=max_evals, tol=tol, rng=rng)
 
 
 def _written_down(
