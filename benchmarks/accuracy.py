@@ -14,10 +14,10 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from dcshap import datasets
-from dcshap.collaboration import Agreement, HorizontalTraining
-from dcshap.encoding import Encoder
+from dcshap import HorizontalCollaboration, datasets
+from dcshap.collaboration import Agreement
 from dcshap.schema import Schema
+from dcshap.schema.encoding import Encoder
 
 __all__ = ["DIVISIONS", "measure", "run"]
 
@@ -56,7 +56,7 @@ def _once(X: Any, y: Any, seed: int) -> dict[str, float]:
     accuracy = {"alone": float(np.mean(alone)), "better_alone": max(alone)}
     data = {f"party {i}": (X.iloc[rows], labels[rows]) for i, rows in enumerate(parts)}
     for span in ("private", "shared", "random"):
-        together = HorizontalTraining(MODEL, span=span, schema=schema, random_state=seed).fit(data)
+        together = HorizontalCollaboration(MODEL, span=span, schema=schema, random_state=seed).fit(data)
         scores = [together.score(X.iloc[held_out], labels[held_out], party=party) for party in data]
         accuracy[span] = float(np.mean(scores))
     accuracy["pooled_pca"] = plain(make_pipeline(PCA(Agreement(schema).dimensions), MODEL), kept)

@@ -22,7 +22,7 @@ from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from threadpoolctl import threadpool_limits
 
-from dcshap.collaboration import HorizontalTraining
+from dcshap import HorizontalCollaboration
 from dcshap.schema import Number, Schema
 
 __all__ = ["run"]
@@ -52,7 +52,7 @@ def make(n_rows: int) -> tuple[np.ndarray[Any, Any], dict[str, tuple[Any, Any]],
 
 def train(data: dict[str, tuple[Any, Any]], schema: Schema, span: Any) -> None:
     """A training whose model costs nothing, so that what is left is the collaboration's own work."""
-    HorizontalTraining(DummyClassifier(), N_COMPONENTS, span=span, schema=schema, random_state=0).fit(data)
+    HorizontalCollaboration(DummyClassifier(), N_COMPONENTS, span=span, schema=schema, random_state=0).fit(data)
 
 
 def seconds(n_rows: int, span: str) -> tuple[float, float]:

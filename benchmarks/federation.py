@@ -19,10 +19,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration, datasets
-from dcshap.federation.local import LEAD, LocalFederation
-from dcshap.federation.requester import Requester
-from dcshap.federation.setup import init_party
-from dcshap.federation.site import CollaborationConfig, Right
+from dcshap.federation.flare.local import LEAD, LocalFederation
+from dcshap.federation.flare.preparation import init_party
+from dcshap.federation.flare.session import Session
+from dcshap.federation.site.configuration import CollaborationConfig, Right
 
 PARTIES = ("bank", "shop")
 ROWS, RECORDS = "rows", "records"
@@ -64,7 +64,7 @@ def _set_up(folder: Path, rows: dict[str, pd.DataFrame], records: dict[str, pd.D
 
 
 def _training(
-    lead: Requester, kind: str, model: BaseEstimator, tables: dict[str, pd.DataFrame], schema: Schema
+    lead: Session, kind: str, model: BaseEstimator, tables: dict[str, pd.DataFrame], schema: Schema
 ) -> dict[str, Any]:
     features = {name: table[[each for each in table.columns if each != "income"]] for name, table in tables.items()}
     began = time.perf_counter()
@@ -88,7 +88,7 @@ def _training(
     }
 
 
-def _requests(lead: Requester, records: list[str]) -> dict[str, Any]:
+def _requests(lead: Session, records: list[str]) -> dict[str, Any]:
     lead.explain(RECORDS, records[:1], view="bank", index="owen")
     whole, party = [], []
     for record in records:

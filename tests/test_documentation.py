@@ -28,3 +28,10 @@ def test_every_file_that_the_documentation_links_to_exists():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_what_travels_is_what_the_protocols_say():
+    script = runpy.run_path(str(ROOT / "docs" / "what_travels.py"))
+    page = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
+    assert "| algorithm 3 |".lower() in page.lower()
+    assert script["written"](page) == page, "run python docs/what_travels.py"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -9,29 +10,34 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables"}
-DICTIONARY = BASE | {"columns", "schema", "encoding"}
-METHOD = DICTIONARY | {"collaboration", "shapley", "explanation"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources"}
+METHOD = BASE | {"schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
-# Which components of the package each component may import, beside itself and utility modules (`_*`).
+# Which components of the package each component may import, beside itself; bottom up.
 MAY_IMPORT = {
     "exceptions": set(),
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
-    "columns": BASE,
-    "schema": BASE | {"columns"},
-    "encoding": BASE | {"columns", "schema"},
+    "_bytes": {"exceptions", "_typing"},
+    "_sources": {"exceptions", "_typing"},
+    "schema": BASE,
+    "storage": BASE,
     "shapley": BASE,
     "datasets": BASE,
-    "collaboration": DICTIONARY,
-    "explanation": DICTIONARY | {"collaboration", "shapley"},
-    "report": METHOD,
-    "federation": PUBLIC,
-    "paper": PUBLIC | {"report"},
-    "cli": PUBLIC | {"report", "federation", "paper"},
+    "collaboration": BASE | {"schema", "storage"},
+    "explanation": METHOD,
+    "protocol": BASE | {"collaboration", "explanation"},
+    "collaborations": METHOD | {"protocol"},
+    "report": METHOD | {"collaborations"},
+    "federation": PUBLIC | {"protocol"},
+    "paper": PUBLIC | {"collaborations", "report"},
+    "cli": PUBLIC | {"collaborations", "report", "federation", "paper"},
     "__main__": {"cli"},
 }
+
+NAMED_AFTER_WHAT_THEY_RUN = {"cli", "paper"}  # commands and experiments
+MOST_LINES = 350
 
 
 def modules_under(root: Path, package: str) -> dict[str, Path]:
@@ -78,13 +84,23 @@ def upward_arrows(graph: dict[str, set[str]], package: str = "dcshap") -> list[s
         if importer == package:  # re-exports what is public
             continue
         component = importer.split(".")[1]
-        allowed = {component} | MAY_IMPORT.get(component, BASE if component.startswith("_") else set())
+        allowed = {component} | MAY_IMPORT.get(component, set())
         for target in sorted(targets):
             imported = target.split(".")[1] if "." in target else package
-            utility = imported.startswith("_") and not component.startswith("_") and component != "exceptions"
-            if imported not in allowed and not utility:
+            if imported not in allowed:
                 found.append(f"{importer} imports {target}")
     return found
+
+
+def names_used_twice(root: Path) -> list[str]:
+    files = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in NAMED_AFTER_WHAT_THEY_RUN]
+    counts = Counter(path.stem for path in files if path.stem not in ("__init__", "__main__"))
+    return sorted(name for name, count in counts.items() if count > 1)
+
+
+def too_long(root: Path) -> list[str]:
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in root.rglob("*.py")}
+    return sorted(f"{path.relative_to(root)}: {n} lines" for path, n in lines.items() if n > MOST_LINES)
 
 
 def test_no_module_imports_upward():
@@ -97,7 +113,25 @@ def test_imports_form_no_cycle():
 
 def test_every_component_has_its_place():
     components = {name.split(".")[1] for name in import_graph(Path(dcshap.__file__).parent) if "." in name}
-    assert {name for name in components if not name.startswith("_")} <= set(MAY_IMPORT)
+    assert components == set(MAY_IMPORT)
+
+
+def test_what_may_be_imported_is_always_further_down():
+    below: set[str] = set()
+    for name, allowed in MAY_IMPORT.items():
+        assert allowed - {"dcshap", name} <= below
+        below |= {name}
+    public = {target.split(".")[1] for target in import_graph(Path(dcshap.__file__).parent)["dcshap"]}
+    above_them = {name for name, allowed in MAY_IMPORT.items() if "dcshap" in allowed}
+    assert not above_them & (public | {each for name in public for each in MAY_IMPORT[name]})
+
+
+def test_every_module_has_a_name_of_its_own():
+    assert names_used_twice(Path(dcshap.__file__).parent) == []
+
+
+def test_no_module_is_too_long_to_read():
+    assert too_long(Path(dcshap.__file__).parent) == []
 
 
 @pytest.fixture
@@ -129,6 +163,34 @@ def test_a_planted_upward_import_is_found(tree, line):
     assert [arrow.split(" imports ")[0] for arrow in upward_arrows(graph)] == ["dcshap.shapley.exact"]
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        ("exceptions", "_typing"),
+        ("_bytes", "_tables"),
+        ("storage", "schema"),
+        ("schema", "datasets"),
+        ("shapley", "storage"),
+        ("collaboration", "shapley"),
+        ("collaboration", "explanation"),
+        ("collaboration", "protocol"),
+        ("explanation", "protocol"),
+        ("explanation", "collaborations"),
+        ("protocol", "collaborations"),
+        ("protocol", "federation"),
+        ("collaborations", "report"),
+        ("federation", "collaborations"),
+        ("federation", "report"),
+        ("paper", "federation"),
+        ("paper", "cli"),
+        ("report", "datasets"),
+    ],
+)
+def test_a_layer_that_imports_one_above_or_beside_it_is_found(lower, upper):
+    graph = {f"dcshap.{lower}.one": {f"dcshap.{upper}.two"}, f"dcshap.{upper}.two": set()}
+    assert upward_arrows(graph) == [f"dcshap.{lower}.one imports dcshap.{upper}.two"]
+
+
 def test_an_import_of_the_package_itself_is_upward(tree):
     assert upward_arrows(tree(schema="import dcshap")) == ["dcshap.schema imports dcshap"]
 
@@ -147,3 +209,15 @@ def test_a_tree_without_cycle_passes(tree):
     graph = tree(shapley__one="from dcshap.shapley.two import x", shapley__two="from dcshap.exceptions import y")
     assert cycle_in(graph) == []
     assert upward_arrows(graph) == []
+
+
+def test_a_name_that_is_used_twice_is_found_unless_it_is_a_command_s(tree, tmp_path):
+    tree(shapley__exact="", explanation__vertical="", cli__vertical="", paper__exact="")
+    assert names_used_twice(tmp_path) == []
+    tree(federation__vertical="")
+    assert names_used_twice(tmp_path) == ["vertical"]
+
+
+def test_a_module_that_is_too_long_is_found(tree, tmp_path):
+    tree(shapley__exact="\n" * MOST_LINES, shapley__long="\n" * (MOST_LINES + 1))
+    assert too_long(tmp_path) == [f"shapley/long.py: {MOST_LINES + 1} lines"]

@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dcshap import datasets
-    from dcshap.explanation import (
-        Disagreement,
-        Explanation,
-        HorizontalCollaboration,
-        VerticalCollaboration,
-        disagreement,
-    )
+    from dcshap.collaborations import HorizontalCollaboration, VerticalCollaboration
+    from dcshap.explanation import Disagreement, Explanation, disagreement
     from dcshap.schema import Schema
     from dcshap.shapley import shapley_values
 
@@ -32,9 +27,9 @@ __all__ = [
 _MODULES = {
     "Disagreement": "dcshap.explanation",
     "Explanation": "dcshap.explanation",
-    "HorizontalCollaboration": "dcshap.explanation",
+    "HorizontalCollaboration": "dcshap.collaborations",
     "Schema": "dcshap.schema",
-    "VerticalCollaboration": "dcshap.explanation",
+    "VerticalCollaboration": "dcshap.collaborations",
     "disagreement": "dcshap.explanation",
     "shapley_values": "dcshap.shapley",
 }

@@ -47,6 +47,8 @@ __all__ = [
 class DcshapError(Exception):
     """The root of every error that dcshap raises on purpose."""
 
+    site: str = ""  # where it happened, of an error that has crossed the network
+
 
 class InputError(DcshapError, ValueError):
     """An argument, a shape or a table is not what it must be."""

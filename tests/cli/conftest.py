@@ -52,6 +52,7 @@ def files(tmp_path_factory) -> Path:
     train.iloc[south].to_parquet(folder / "south.parquet", index=False)
     test.to_csv(folder / "test.csv", index=False)
     test.drop(columns="disease").head(6).to_csv(folder / "rows.csv", index=False)
+    table.head(0).to_csv(folder / "header.csv", index=False)
     records = table.assign(patient=[f"P{i:03}" for i in range(len(table))])
     records[["patient", *COLUMNS[:4], "disease"]].to_csv(folder / "clinic.csv", index=False)
     shuffled = records[["patient", *COLUMNS[4:]]].iloc[5:].sample(frac=1, random_state=0)

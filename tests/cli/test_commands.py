@@ -6,8 +6,10 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap.cli.main import app
+from dcshap.cli.tables import Run
 from tests.cli.conftest import COLUMNS, dcshap
 
 
@@ -61,6 +63,10 @@ def test_the_schema_of_a_run_can_be_read_and_used_again(files, run):
     assert json.loads(done.stdout)["parties"][0]["party"] == "north"
 
 
+FIT = ("fit", "horizontal", "--party", "north=north.csv", "--party", "south=south.parquet")
+JOIN = ("fit", "vertical", "--party", "clinic=clinic.csv", "--party", "laboratory=laboratory.csv")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
@@ -76,6 +82,22 @@ def test_the_schema_of_a_run_can_be_read_and_used_again(files, run):
         (("fit", "horizontal", "--party", "a=north.csv", "--target", "disease", "--out", "x"), 1, "two parties"),
         (("fit", "horizontal", "--party", "a=north.csv", "--target", "none", "--out", "x"), 1, "target column 'none'"),
         (("explain",), 2, "Missing argument"),
+        (
+            (*FIT, "--target", "disease", "--out", "x", "--test", "rows.csv"),
+            1,
+            "target column 'disease'. It has ['age'",
+        ),
+        ((*FIT, "--target", "disease", "--out", "x", "--test", "clinic.csv"), 1, "lacks ['thalach', 'oldpeak'"),
+        ((*FIT, "--target", "disease", "--out", "x", "--components", "inf"), 1, "`n_components` must be"),
+        ((*FIT, "--target", "disease", "--out", "x", "--schema", "south.parquet"), 1, "must be a YAML file"),
+        (("fit", "horizontal", "--party", "a=header.csv", "--target", "disease", "--out", "x"), 1, "at least one row"),
+        ((*JOIN, "--id", "number", "--target", "disease", "--out", "x"), 1, "'number'. It has ['patient', 'age'"),
+        ((*JOIN, "--id", "patient", "--target", "sick", "--out", "x"), 1, "{'clinic': ['age', 'sex'"),
+        ((*JOIN, "--id", "patient", "--target", "patient", "--out", "x"), 1, "must be two columns"),
+        (("predict", "{vertical}", "rows.csv"), 1, "record identifiers 'patient'. It has ['age'"),
+        (("predict", "{vertical}", "records.csv", "rows.csv"), 2, "Invalid value for ROWS"),
+        (("explain", "{run}", "rows.csv", "--party", "north", "--jobs", "0"), 1, "--jobs must be"),
+        (("explain", "{run}", "rows.csv", "--party", "north", "--html", "no/page.html"), 1, "There is no no."),
     ],
 )
 def test_what_is_wrong_is_said_in_one_paragraph(run, vertical_run, said, arguments, code, text):
@@ -83,6 +105,30 @@ def test_what_is_wrong_is_said_in_one_paragraph(run, vertical_run, said, argumen
     assert got == code
     assert text in error
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("command", [(*FIT, "--target", "disease"), (*JOIN, "--id", "patient", "--target", "disease")])
+def test_a_run_can_be_written_over_an_earlier_one(files, said, command):
+    for model in ("logistic", "knn"):
+        code, error = said(*command, "--out", f"again-{command[1]}", "--model", model)
+        assert code == 0, error
+    found = Run.load(files / f"again-{command[1]}").collaboration
+    assert isinstance(found.model, KNeighborsClassifier)
+
+
+@pytest.mark.parametrize("command", [(*FIT, "--target", "disease"), (*JOIN, "--id", "patient", "--target", "disease")])
+def test_where_the_run_cannot_be_written_is_said_before_training(files, said, command, monkeypatch):
+    monkeypatch.setattr("dcshap.collaboration.Analyst._fit", lambda *_: pytest.fail("trained"))
+    for out in ("rows.csv", "rows.csv/run", "."):
+        code, error = said(*command, "--out", out)
+        assert code == 1
+        assert "must be" in error
+
+
+def test_a_run_that_was_cut_off_while_it_was_replaced_still_predicts(run, tmp_path, said):
+    shutil.copytree(run, tmp_path / ".run.earlier")
+    code, error = said("predict", tmp_path / "run", "rows.csv", "--party", "north")
+    assert code == 0, error
 
 
 def test_debug_shows_the_traceback(files, run):

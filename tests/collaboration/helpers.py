@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcshap.collaboration import HorizontalTraining, VerticalTraining
+from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap.collaboration.messages import Message
 
 TOWNS = ("north", "middle", "south")
@@ -43,17 +43,17 @@ class Recorded:
 
     messages: list[tuple[str, str, Message]]
 
-    def _deliver(self, sender: str, recipient: str, message: Any) -> Any:
+    def _record(self, sender: str, recipient: str, message: Message) -> None:
         self.messages = [*getattr(self, "messages", []), (sender, recipient, message)]
-        return super()._deliver(sender, recipient, message)  # type: ignore[misc]  # a mixin: the training has it
+        super()._record(sender, recipient, message)  # type: ignore[misc]  # a mixin: the collaboration has it
 
     def received_by(self, role: str) -> list[Any]:
         return [message for _, recipient, message in self.messages if recipient == role]
 
 
-class RecordedHorizontal(Recorded, HorizontalTraining):
+class RecordedHorizontal(Recorded, HorizontalCollaboration):
     pass
 
 
-class RecordedVertical(Recorded, VerticalTraining):
+class RecordedVertical(Recorded, VerticalCollaboration):
     pass

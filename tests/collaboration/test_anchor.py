@@ -10,6 +10,7 @@ from scipy import stats
 
 from dcshap import datasets
 from dcshap.collaboration import Agreement, Anchor, HorizontalParty
+from dcshap.collaboration.messages import AnchorSeed
 from dcshap.exceptions import InputError, PrivacyWarning, RangeWarning, SchemaError
 from dcshap.schema import Category, Number, Schema
 from tests.collaboration.helpers import table
@@ -128,17 +129,20 @@ def test_a_missing_value_is_encoded_as_the_reference():
 def test_a_uniform_anchor_warns_the_party_that_proposes_it():
     for kind in ("gaussian", "uniform"):
         party = HorizontalParty("north", Agreement(SCHEMA, anchor=kind))
+        party.anchor_seed = 3
         if kind == "uniform":
             with pytest.warns(PrivacyWarning, match="independent component analysis"):
-                party.propose_anchor(3)
+                message = party.send_anchor("south")
         else:
-            party.propose_anchor(3)
+            message = party.send_anchor("south")
+        assert message == AnchorSeed(3)
+        assert party.send_anchor("west") == message  # and warns once
 
 
 @pytest.mark.parametrize("kind", ["normal", None, 3])
 def test_an_unknown_anchor_is_refused(kind):
     with pytest.raises(InputError, match="`anchor` must be 'gaussian', 'uniform' or a table"):
-        HorizontalParty("north", Agreement(SCHEMA, anchor=kind)).propose_anchor(0)
+        HorizontalParty("north", Agreement(SCHEMA, anchor=kind)).send_anchor("south")
 
 
 def test_too_few_anchor_rows_are_refused():

@@ -14,15 +14,9 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from dcshap.collaboration import (
-    Agreement,
-    Analyst,
-    HorizontalParty,
-    HorizontalTraining,
-    VerticalParty,
-    VerticalTraining,
-)
-from dcshap.collaboration.messages import Integration, Representation
+from dcshap import HorizontalCollaboration, VerticalCollaboration
+from dcshap.collaboration import Agreement, Analyst, HorizontalParty, VerticalParty
+from dcshap.collaboration.messages import Integration, RecordRepresentation, Representation
 from dcshap.exceptions import (
     DcshapError,
     InputError,
@@ -33,6 +27,9 @@ from dcshap.exceptions import (
     RangeWarning,
     SchemaError,
 )
+from dcshap.protocol import Cast, Node
+from dcshap.protocol.memory import MemoryCarrier
+from dcshap.protocol.steps import training
 from dcshap.schema import Category, Number, Schema
 from tests.collaboration.helpers import RecordedHorizontal, parties, table, target
 
@@ -41,12 +38,12 @@ WORD = "zanzibar"
 LABELS = np.arange(40) % 2
 
 
-def horizontal(**settings) -> HorizontalTraining:
-    return HorizontalTraining(settings.pop("model", LogisticRegression()), **({"random_state": 0} | settings))
+def horizontal(**settings) -> HorizontalCollaboration:
+    return HorizontalCollaboration(settings.pop("model", LogisticRegression()), **({"random_state": 0} | settings))
 
 
-def vertical(**settings) -> VerticalTraining:
-    return VerticalTraining(settings.pop("model", LogisticRegression()), **({"random_state": 0} | settings))
+def vertical(**settings) -> VerticalCollaboration:
+    return VerticalCollaboration(settings.pop("model", LogisticRegression()), **({"random_state": 0} | settings))
 
 
 def tables(n: int = 40) -> dict[str, pd.DataFrame]:
@@ -93,7 +90,9 @@ def test_vertical_data_of_another_shape_is_refused(X):
     assert "mapping of party name to table" in failing(lambda: vertical().fit(X, [0, 1]))
 
 
-@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a" * 65, 3, "new\nline", "analyst"])
+@pytest.mark.parametrize(
+    "name", ["", "../up", "a/b", ".hidden", "a" * 65, 3, "new\nline", "analyst", "full", "requester"]
+)
 def test_names_that_cannot_be_a_folder_or_are_taken_are_refused(name):
     data = parties(2, 20)
     assert "InputError" in failing(lambda: horizontal().fit({name: data["party0"], "b": data["party1"]}))
@@ -311,14 +310,17 @@ def test_party_steps_out_of_order_are_refused(tmp_path):
     for action in (
         lambda: party.anchor,
         lambda: party.codes,
-        party.represent,
+        lambda: party.send_drawn("b"),
+        lambda: party.send_representation("analyst"),
         lambda: party.points(table(3)),
         lambda: party.predict(table(3)),
         lambda: party.reduction,
         lambda: party.save(tmp_path / "party"),
         lambda: other.key,
-        other.labels,
-        other.represent,
+        lambda: other.held,
+        lambda: other.send_labels("analyst"),
+        lambda: other.send_records("analyst"),
+        lambda: other.represent(other.records_of(table(40))),
     ):
         assert failing(action).startswith("NotFittedError")
 
@@ -419,15 +421,27 @@ def test_representations_that_do_not_fit_are_refused(bad):
 def test_what_is_meant_for_another_party_is_refused():
     run = RecordedHorizontal(LogisticRegression(), random_state=0).fit(parties(2, 40))
     for_other = next(m for m in run.received_by("party1") if isinstance(m, Integration))
-    assert "meant for 'party1'" in failing(lambda: run.parties_["party0"].receive(for_other))
+    party = run.parties_["party0"]
+    node = Node(
+        "party0", training("horizontal"), Cast(("party0", "party1")), [party], MemoryCarrier("party0", {}, print)
+    )
+    message = failing(lambda: node.handle("integration", "analyst", for_other))
+    assert message.startswith("ProtocolError")
+    assert "Integration meant for another" in message
+    assert party.alignment is next(m for m in run.received_by("party0") if isinstance(m, Integration)).alignment
+
+
+def represented(run: VerticalCollaboration, name: str, rows: pd.DataFrame) -> RecordRepresentation:
+    party = run.parties_[name]
+    return party.represent(party.records_of(rows))
 
 
 def test_a_vertical_prediction_with_wrong_representations_is_refused():
     run = vertical().fit(tables(), LABELS)
-    a, b = (run.parties_[name].represent_records(part.iloc[:3]) for name, part in tables().items())
+    a, b = (represented(run, name, part.iloc[:3]) for name, part in tables().items())
     with pytest.raises(ProtocolError, match="needs a representation from each"):
         run.analyst_.predict_records([a], probabilities=False)
-    other = run.parties_["b"].represent_records(tables()["b"].iloc[1:4])
+    other = represented(run, "b", tables()["b"].iloc[1:4])
     with pytest.raises(ProtocolError, match="3 records, 2 of them the same"):
         run.analyst_.predict_records([a, other], probabilities=False)
     assert run.analyst_.predict_records([a, b], probabilities=False).shape == (3,)

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import datasets
+from dcshap.collaboration.messages import Representation
 from dcshap.exceptions import PrivacyWarning
 from tests.collaboration.helpers import RecordedHorizontal
 
@@ -48,7 +49,8 @@ def success(table, anchor: str) -> float:
         warnings.simplefilter("ignore", PrivacyWarning)
         run = RecordedHorizontal(LogisticRegression(max_iter=2000), anchor=anchor, random_state=0).fit(data)
     party = run.parties_["party0"]
-    guessed = attack(run.received_by("analyst"), party.anchor.rows)
+    received = [message for message in run.received_by("analyst") if isinstance(message, Representation)]
+    guessed = attack(received, party.anchor.rows)
     truth = np.concatenate([party.encode(rows) for rows, _ in data.values()])
     error = np.concatenate([guessed[name] for name in data]) - truth
     return float(np.mean(1 - (error**2).sum(axis=0) / ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from dcshap.collaboration import HorizontalTraining, VerticalTraining
+from dcshap import HorizontalCollaboration, VerticalCollaboration
 from tests.collaboration.helpers import parties, table, target
 
 COMMON = st.sampled_from(["shared", "random"])
@@ -24,14 +24,16 @@ cases = settings(max_examples=10, deadline=None)
 Data = dict[str, tuple[pd.DataFrame, np.ndarray[Any, Any]]]
 
 
-class OtherPrivateSeeds(HorizontalTraining):
+class OtherPrivateSeeds(HorizontalCollaboration):
     """The same run, but for every party's private randomness."""
 
     def _private_seed(self, name: str) -> int:
         return super()._private_seed(name) + 1
 
 
-def train(data: Data, cls: type[HorizontalTraining] = HorizontalTraining, **given_settings: Any) -> HorizontalTraining:
+def train(
+    data: Data, cls: type[HorizontalCollaboration] = HorizontalCollaboration, **given_settings: Any
+) -> HorizontalCollaboration:
     model = given_settings.pop("model", KNeighborsClassifier(3))
     return cls(model, **({"random_state": 3, "n_anchor": 300} | given_settings)).fit(data)
 
@@ -41,7 +43,7 @@ def with_ties(data: Data) -> Data:
     return {name: (X.round({f"n{j}": 0 for j in range(5)}), y) for name, (X, y) in data.items()}
 
 
-def assert_alike(one: HorizontalTraining, two: HorizontalTraining, X: pd.DataFrame) -> None:
+def assert_alike(one: HorizontalCollaboration, two: HorizontalCollaboration, X: pd.DataFrame) -> None:
     for name in one.parties_:
         np.testing.assert_allclose(two.parties_[name].points(X), one.parties_[name].points(X), rtol=0, atol=1e-9)
         np.testing.assert_array_equal(two.predict_proba(X, party=name), one.predict_proba(X, party=name))
@@ -135,8 +137,10 @@ def test_the_order_of_parties_rows_and_columns_changes_no_vertical_prediction(se
         "b": data["b"].sample(frac=1, random_state=seed)[["town", "n4", "n3"]],
         "a": data["a"].sample(frac=1, random_state=seed // 2),
     }
-    one = VerticalTraining(RandomForestClassifier(5, random_state=0), random_state=0).fit(data, y)
-    two = VerticalTraining(RandomForestClassifier(5, random_state=0), random_state=0).fit(turned, y, label_party="a")
+    one = VerticalCollaboration(RandomForestClassifier(5, random_state=0), random_state=0).fit(data, y)
+    two = VerticalCollaboration(RandomForestClassifier(5, random_state=0), random_state=0).fit(
+        turned, y, label_party="a"
+    )
     np.testing.assert_array_equal(two.predict_proba(data), one.predict_proba(data))
 
 
@@ -144,10 +148,10 @@ def test_a_seeded_run_can_be_repeated():
     X = table(60)
     data = {"a": X[["n0", "n1", "n2"]], "b": X[["n3", "n4", "town"]]}
     model = RandomForestClassifier(5, random_state=0)
-    runs = [VerticalTraining(model, random_state=4).fit(data, target(X)) for _ in range(2)]
+    runs = [VerticalCollaboration(model, random_state=4).fit(data, target(X)) for _ in range(2)]
     np.testing.assert_array_equal(runs[0].predict_proba(data), runs[1].predict_proba(data))
     split = parties(2, 60)
-    both = [HorizontalTraining(model, random_state=np.random.default_rng(4)).fit(split) for _ in range(2)]
+    both = [HorizontalCollaboration(model, random_state=np.random.default_rng(4)).fit(split) for _ in range(2)]
     X, _ = split["party0"]
     np.testing.assert_array_equal(both[0].predict_proba(X, party="party0"), both[1].predict_proba(X, party="party0"))
 
@@ -156,7 +160,7 @@ def test_a_seeded_run_can_be_repeated():
 def test_a_generator_or_no_seed_keeps_the_private_maps_when_the_same_object_trains_again(span):
     data = parties(2, 60)
     for random_state in (None, np.random.default_rng(0)):
-        run = HorizontalTraining(KNeighborsClassifier(3), span=span, random_state=random_state).fit(data)
+        run = HorizontalCollaboration(KNeighborsClassifier(3), span=span, random_state=random_state).fit(data)
         before = [party.reduction.weights for party in run.parties_.values()]
         run.fit(data)
         for party, weights in zip(run.parties_.values(), before, strict=True):

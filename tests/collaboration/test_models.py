@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from dcshap.collaboration import HorizontalTraining, VerticalTraining
+from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap.exceptions import ModelError, RangeWarning
 from tests.collaboration.helpers import parties, table, target
 
@@ -70,7 +70,7 @@ def vertical_tables(X: pd.DataFrame, n: int = 2) -> dict[str, pd.DataFrame]:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_classifier_learns_from_all_parties(model, classes):
     data = parties(2, 150, classes=classes)
-    run = HorizontalTraining(model, random_state=0).fit(data)
+    run = HorizontalCollaboration(model, random_state=0).fit(data)
     for name, (X, y) in data.items():
         probabilities = run.predict_proba(X, party=name)
         assert probabilities.shape == (150, classes)
@@ -83,7 +83,7 @@ def test_a_classifier_learns_from_all_parties(model, classes):
 @pytest.mark.parametrize("model", REGRESSORS.values(), ids=REGRESSORS)
 def test_a_regressor_learns_from_all_parties(model):
     data = {name: (X, X["n0"] - 2 * X["n1"]) for name, (X, _) in parties(2, 150).items()}
-    run = HorizontalTraining(model, random_state=0).fit(data)
+    run = HorizontalCollaboration(model, random_state=0).fit(data)
     for name, (X, y) in data.items():
         assert run.predict(X, party=name).shape == (150,)
         assert run.score(X, y, party=name) > 0.5
@@ -94,7 +94,7 @@ def test_a_regressor_learns_from_all_parties(model):
 @pytest.mark.parametrize("kind", TARGETS)
 def test_labels_of_any_type_come_back_as_they_were(kind):
     data = {name: (X, TARGETS[kind](y)) for name, (X, y) in parties(2, 100, classes=3).items()}
-    run = HorizontalTraining(LogisticRegression(), random_state=0).fit(data)
+    run = HorizontalCollaboration(LogisticRegression(), random_state=0).fit(data)
     X, y = data["party0"]
     assert set(run.predict(X, party="party0").tolist()) <= set(np.asarray(y).tolist())
     assert run.score(X, y, party="party0") > 0.5
@@ -103,7 +103,7 @@ def test_labels_of_any_type_come_back_as_they_were(kind):
 def test_a_class_that_only_one_party_has_is_known_to_all():
     data = parties(2, 100, classes=3)
     (X0, y0), (X1, y1) = data.values()
-    run = HorizontalTraining(LogisticRegression(), random_state=0).fit(
+    run = HorizontalCollaboration(LogisticRegression(), random_state=0).fit(
         {"a": (X0[y0 < 2], y0[y0 < 2]), "b": (X1[y1 > 0], y1[y1 > 0])}
     )
     assert run.predict_proba(X0.iloc[:3], party="a").shape == (3, 3)
@@ -113,14 +113,14 @@ def test_a_class_that_only_one_party_has_is_known_to_all():
 @pytest.mark.parametrize("span", ["private", "shared", "random"])
 def test_any_number_of_parties_train_together(n, span):
     data = parties(n, 40)
-    run = HorizontalTraining(LogisticRegression(), span=span, random_state=0).fit(data)
+    run = HorizontalCollaboration(LogisticRegression(), span=span, random_state=0).fit(data)
     assert list(run.parties_) == list(data)
     assert np.mean([run.score(X, y, party=name) for name, (X, y) in data.items()]) > 0.65
 
 
 def test_predictions_come_in_the_order_of_the_rows():
     data = parties(2, 60)
-    run = HorizontalTraining(KNeighborsClassifier(3), random_state=0).fit(data)
+    run = HorizontalCollaboration(KNeighborsClassifier(3), random_state=0).fit(data)
     X, _ = data["party0"]
     order = np.random.default_rng(0).permutation(60)
     np.testing.assert_array_equal(
@@ -130,7 +130,7 @@ def test_predictions_come_in_the_order_of_the_rows():
 
 def test_frames_arrays_and_polars_tables_predict_alike():
     data = parties(2, 60)
-    run = HorizontalTraining(LogisticRegression(), random_state=0).fit(data)
+    run = HorizontalCollaboration(LogisticRegression(), random_state=0).fit(data)
     X, _ = data["party0"]
     expected = run.predict_proba(X, party="party1")
     np.testing.assert_array_equal(run.predict_proba(run.schema_.codes(X), party="party1"), expected)
@@ -140,9 +140,9 @@ def test_frames_arrays_and_polars_tables_predict_alike():
 
 def test_arrays_train_alike_to_frames():
     frames = parties(2, 60)
-    run = HorizontalTraining(LogisticRegression(), random_state=0).fit(frames)
+    run = HorizontalCollaboration(LogisticRegression(), random_state=0).fit(frames)
     codes = {name: (run.schema_.codes(X), y) for name, (X, y) in frames.items()}
-    again = HorizontalTraining(LogisticRegression(), schema=run.schema_, random_state=0).fit(codes)
+    again = HorizontalCollaboration(LogisticRegression(), schema=run.schema_, random_state=0).fit(codes)
     X, _ = frames["party0"]
     np.testing.assert_array_equal(again.predict_proba(X, party="party0"), run.predict_proba(X, party="party0"))
 
@@ -151,7 +151,7 @@ def test_numeric_arrays_need_no_schema():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 5))
     data = {"a": (X[:40], X[:40, 0] > 0), "b": (X[40:], X[40:, 0] > 0)}
-    run = HorizontalTraining(LogisticRegression(), 4, random_state=0).fit(data)
+    run = HorizontalCollaboration(LogisticRegression(), 4, random_state=0).fit(data)
     assert run.schema_.names == ("x0", "x1", "x2", "x3", "x4")
 
 
@@ -159,14 +159,14 @@ def test_a_public_table_serves_as_anchor():
     data = parties(2, 100)
     public = table(400, seed=0)
     with pytest.warns(RangeWarning):
-        run = HorizontalTraining(LogisticRegression(), anchor=public, random_state=0).fit(data)
+        run = HorizontalCollaboration(LogisticRegression(), anchor=public, random_state=0).fit(data)
     assert run.parties_["party0"].anchor.rows.shape == (400, 6)
     assert run.score(*data["party0"], party="party0") > 0.7
 
 
 def test_missing_values_mean_the_reference_in_training_and_prediction():
     data = parties(2, 100)
-    run = HorizontalTraining(LogisticRegression(), missing="reference", random_state=0)
+    run = HorizontalCollaboration(LogisticRegression(), missing="reference", random_state=0)
     holed = {name: (X.mask(np.random.default_rng(0).random(X.shape) < 0.1), y) for name, (X, y) in data.items()}
     run.fit(holed)
     party = run.parties_["party0"]
@@ -179,14 +179,14 @@ def test_missing_values_mean_the_reference_in_training_and_prediction():
 
 def test_without_scaling_columns_keep_their_units():
     data = parties(2, 80)
-    run = HorizontalTraining(LogisticRegression(), scaled=False, random_state=0).fit(data)
+    run = HorizontalCollaboration(LogisticRegression(), scaled=False, random_state=0).fit(data)
     X, y = data["party0"]
     np.testing.assert_array_equal(run.parties_["party0"].encode(X), run.schema_.codes(X))
     assert run.score(X, y, party="party0") > 0.6
 
 
 def test_a_run_is_an_estimator_that_can_be_cloned_and_set():
-    run = HorizontalTraining(LogisticRegression(C=2), 4, span="shared", random_state=0)
+    run = HorizontalCollaboration(LogisticRegression(C=2), 4, span="shared", random_state=0)
     again = clone(run).set_params(model__C=3)
     assert again.get_params()["span"] == "shared"
     assert (run.model.C, again.model.C) == (2, 3)
@@ -208,8 +208,8 @@ def test_a_run_is_an_estimator_that_can_be_cloned_and_set():
 def test_components_are_a_number_or_a_fraction_rounded(columns, wanted, dimensions):
     rng = np.random.default_rng(0)
     data = {name: (rng.standard_normal((30, columns)), np.arange(30) % 2) for name in "ab"}
-    run = HorizontalTraining(LogisticRegression(), wanted, random_state=0).fit(data)
-    assert run.parties_["a"].represent().rows.shape == (30, dimensions)
+    run = HorizontalCollaboration(LogisticRegression(), wanted, random_state=0).fit(data)
+    assert run.parties_["a"].send_representation("analyst").rows.shape == (30, dimensions)
 
 
 # --- vertical -----------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_components_are_a_number_or_a_fraction_rounded(columns, wanted, dimensio
 def test_vertical_parties_train_any_model(model):
     X = table(200)
     y = target(X, classes=3) if is_classifier(model) else X["n0"] - X["n4"]
-    run = VerticalTraining(model, random_state=0).fit(vertical_tables(X), y)
+    run = VerticalCollaboration(model, random_state=0).fit(vertical_tables(X), y)
     assert run.score(vertical_tables(X), y) > 0.45
     if is_classifier(model):
         assert run.predict_proba(vertical_tables(X)).shape == (200, 3)
@@ -232,7 +232,7 @@ def test_vertical_parties_train_any_model(model):
 @pytest.mark.parametrize("holder", [None, "v0", "v1"])
 def test_any_party_may_hold_the_labels(n, holder):
     X = table(100)
-    run = VerticalTraining(LogisticRegression(), random_state=0).fit(
+    run = VerticalCollaboration(LogisticRegression(), random_state=0).fit(
         vertical_tables(X, n), target(X), label_party=holder
     )
     assert [line.sender for line in run.sent_ if line.kind == "RecordLabels"] == [holder or "v0"]
@@ -244,7 +244,7 @@ def test_records_are_joined_by_identifier_and_those_not_held_by_all_are_dropped_
     y = pd.Series(target(X), index=X.index).iloc[:90]
     tables = vertical_tables(X)
     tables = {"v0": tables["v0"].iloc[5:].sample(frac=1, random_state=0), "v1": tables["v1"].iloc[:97]}
-    run = VerticalTraining(KNeighborsClassifier(1), random_state=0).fit(tables, y)
+    run = VerticalCollaboration(KNeighborsClassifier(1), random_state=0).fit(tables, y)
     assert run.joined_.n_common == 85
     assert run.joined_.n_dropped == {"v0": 10, "v1": 12}
     common = X.index[5:90]
@@ -255,7 +255,9 @@ def test_records_are_joined_by_identifier_and_those_not_held_by_all_are_dropped_
 @pytest.mark.parametrize("kind", [list, tuple, np.asarray])
 def test_labels_without_an_index_are_matched_row_by_row(kind):
     X = table(40).set_axis([f"id{i}" for i in range(40)])
-    run = VerticalTraining(KNeighborsClassifier(1), random_state=0).fit(vertical_tables(X), kind(target(X).tolist()))
+    run = VerticalCollaboration(KNeighborsClassifier(1), random_state=0).fit(
+        vertical_tables(X), kind(target(X).tolist())
+    )
     assert run.joined_.n_common == 40
     np.testing.assert_array_equal(run.predict(vertical_tables(X)), target(X))
 
@@ -265,13 +267,13 @@ def test_integer_text_and_float_identifiers_are_the_same_records():
     tables = vertical_tables(X)
     tables["v1"] = tables["v1"].set_axis([str(i) for i in range(40)])
     tables["v0"] = tables["v0"].set_axis(np.arange(40.0))
-    assert VerticalTraining(LogisticRegression(), random_state=0).fit(tables, target(X)).joined_.n_common == 40
+    assert VerticalCollaboration(LogisticRegression(), random_state=0).fit(tables, target(X)).joined_.n_common == 40
 
 
 def test_predictions_come_in_the_order_of_the_first_table():
     X = table(60).set_axis([f"id{i}" for i in range(60)])
     tables = vertical_tables(X)
-    run = VerticalTraining(LogisticRegression(), random_state=0).fit(tables, target(X))
+    run = VerticalCollaboration(LogisticRegression(), random_state=0).fit(tables, target(X))
     expected = run.predict_proba(tables)
     order = np.random.default_rng(0).permutation(60)
     np.testing.assert_allclose(run.predict_proba({"v1": tables["v1"].iloc[order], "v0": tables["v0"]}), expected[order])
@@ -281,7 +283,7 @@ def test_predictions_come_in_the_order_of_the_first_table():
 def test_vertical_arrays_are_matched_row_by_row():
     X = np.random.default_rng(0).standard_normal((80, 6))
     y = X[:, 0] + X[:, 4] > 0
-    run = VerticalTraining(LogisticRegression(), random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]}, y)
+    run = VerticalCollaboration(LogisticRegression(), random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]}, y)
     assert run.parties_["b"].agreement.schema.names == ("b.x0", "b.x1", "b.x2")
     assert run.predict({"a": X[:5, :3], "b": X[:5, 3:]}).shape == (5,)
 
@@ -289,15 +291,15 @@ def test_vertical_arrays_are_matched_row_by_row():
 def test_vertical_polars_tables_are_matched_row_by_row():
     X = table(60)
     tables = {name: pl.from_pandas(part) for name, part in vertical_tables(X).items()}
-    run = VerticalTraining(LogisticRegression(), random_state=0).fit(tables, target(X))
+    run = VerticalCollaboration(LogisticRegression(), random_state=0).fit(tables, target(X))
     text = {name: part.astype({"town": "str"} if "town" in part else {}) for name, part in vertical_tables(X).items()}
-    plain = VerticalTraining(LogisticRegression(), random_state=0).fit(text, target(X))
+    plain = VerticalCollaboration(LogisticRegression(), random_state=0).fit(text, target(X))
     np.testing.assert_array_equal(run.predict_proba(tables), plain.predict_proba(text))
 
 
 def test_each_vertical_party_may_have_dimensions_of_its_own():
     X = table(60)
-    run = VerticalTraining(LogisticRegression(), {"v0": 1, "v1": 0.67}, random_state=0).fit(
+    run = VerticalCollaboration(LogisticRegression(), {"v0": 1, "v1": 0.67}, random_state=0).fit(
         vertical_tables(X), target(X)
     )
     assert run.analyst_.widths_ == {"v0": 1, "v1": 2}
@@ -305,7 +307,7 @@ def test_each_vertical_party_may_have_dimensions_of_its_own():
 
 def test_a_model_without_probabilities_still_predicts():
     data = parties(2, 60)
-    run = HorizontalTraining(LinearSVC(), random_state=0).fit(data)
+    run = HorizontalCollaboration(LinearSVC(), random_state=0).fit(data)
     assert run.predict(data["party0"][0], party="party0").shape == (60,)
     with pytest.raises(ModelError, match="LinearSVC gives no probabilities"):
         run.predict_proba(data["party0"][0], party="party0")

@@ -34,11 +34,14 @@ from dcshap.collaboration import Agreement, Analyst, Anchor, Party
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.consent import carries_rows
 from dcshap.collaboration.messages import (
+    AnchorDigest,
     AnchorSeed,
+    Commit,
     JoinReport,
     MaskedMoments,
     Message,
     PairKey,
+    Prepared,
     PseudonymKey,
     RecordLabels,
     RecordRepresentation,
@@ -46,12 +49,13 @@ from dcshap.collaboration.messages import (
     SpanBasis,
 )
 from dcshap.collaboration.reduction import LinearReduction, TransformerReduction
-from dcshap.encoding import Encoder
 from dcshap.exceptions import PrivacyError
+from dcshap.explanation.disclosures import Prediction, Request
 from dcshap.schema import Schema
+from dcshap.schema.encoding import Encoder
 from tests.collaboration.helpers import RecordedHorizontal, RecordedVertical, parties, table, target
 
-BETWEEN_PARTIES = {AnchorSeed, PairKey, MaskedMoments, SpanBasis, PseudonymKey}
+BETWEEN_PARTIES = {AnchorSeed, AnchorDigest, PairKey, MaskedMoments, SpanBasis, PseudonymKey}
 SPANS = ["private", "shared", "random"]
 
 
@@ -102,8 +106,10 @@ def numbers_in(messages: list[Message]) -> np.ndarray:
 @pytest.mark.parametrize("span", SPANS)
 def test_the_analyst_receives_representations_only(span):
     received = horizontal(span).received_by("analyst")
-    assert [type(message) for message in received] == [Representation] * 3
-    for message in received:
+    # Ready before the commit and after it; that is a name.
+    assert [type(message) for message in received] == [Representation] * 3 + [Prepared] * 6
+    assert all(vars(message) == {"party": f"party{i % 3}"} for i, message in enumerate(received[3:]))
+    for message in received[:3]:
         fields = {entry.name: getattr(message, entry.name) for entry in dataclasses.fields(message)}
         assert set(fields) == {"party", "anchor", "rows", "labels", "instance_models"}
         assert fields["anchor"].shape == (2000, 5)
@@ -139,7 +145,11 @@ def test_the_analyst_keeps_no_part_of_a_party(span):
 
 @pytest.mark.parametrize(
     ("span", "kinds"),
-    [("private", {AnchorSeed}), ("random", {AnchorSeed}), ("shared", {AnchorSeed, PairKey, MaskedMoments, SpanBasis})],
+    [
+        ("private", {AnchorSeed, AnchorDigest}),
+        ("random", {AnchorSeed, AnchorDigest}),
+        ("shared", {AnchorSeed, AnchorDigest, PairKey, MaskedMoments, SpanBasis}),
+    ],
 )
 def test_parties_exchange_what_the_span_needs_and_nothing_else(span, kinds):
     between = [
@@ -169,7 +179,8 @@ def test_every_message_is_on_the_record_with_its_size_and_without_its_values(run
     assert [(line.sender, line.recipient, line.kind) for line in done.sent_] == [
         (sender, recipient, type(message).__name__) for sender, recipient, message in done.messages
     ]
-    assert all(line.n_bytes > 0 for line in done.sent_)
+    # All but the two that end a training, of which the one holds a name and the other that of the run.
+    assert {line.kind for line in done.sent_ if line.n_bytes == 0} == {"Prepared", "Commit"}
     for part in atoms(done.sent_):
         assert isinstance(part, str | int)
 
@@ -186,8 +197,9 @@ def test_private_seeds_have_nothing_to_do_with_the_shared_one():
 
 def test_the_analyst_receives_pseudonymous_representations_and_one_party_s_labels():
     received = vertical().received_by("analyst")
-    assert [type(message) for message in received] == [RecordRepresentation, RecordRepresentation, RecordLabels]
-    assert [message.party for message in received] == ["bank", "shop", "bank"]
+    kinds = [RecordRepresentation, RecordRepresentation, RecordLabels, *[Prepared] * 4]
+    assert [type(message) for message in received] == kinds
+    assert [message.party for message in received] == ["bank", "shop", "bank", *["bank", "shop"] * 2]
 
 
 def test_no_raw_value_and_no_weight_of_a_vertical_party_reaches_the_analyst():
@@ -220,8 +232,8 @@ def test_pseudonyms_cannot_be_computed_without_the_key_and_change_with_it():
 def test_vertical_parties_exchange_the_seed_and_the_key_only():
     run = vertical()
     between = {type(m) for sender, recipient, m in run.messages if "analyst" not in (sender, recipient)}
-    assert between == {AnchorSeed, PseudonymKey}
-    assert {type(m) for m in run.received_by("shop")} == {AnchorSeed, PseudonymKey, JoinReport}
+    assert between == {AnchorSeed, AnchorDigest, PseudonymKey}
+    assert [type(m) for m in run.received_by("shop")] == [AnchorSeed, PseudonymKey, JoinReport, Commit]
 
 
 def test_a_prediction_sends_representations_of_the_asked_records_only():
@@ -230,9 +242,15 @@ def test_a_prediction_sends_representations_of_the_asked_records_only():
     before = len(run.messages)
     run.predict({"bank": X[["n0", "n1", "n2"]], "shop": X[["n3", "n4", "town"]]})
     later: list[Any] = run.messages[before:]
-    assert [(recipient, type(m), len(m.rows)) for _, recipient, m in later] == [
-        ("analyst", RecordRepresentation, 4)
-    ] * 2
+    assert [(sender, recipient, type(m)) for sender, recipient, m in later] == [
+        ("requester", "bank", Request),
+        ("bank", "analyst", RecordRepresentation),
+        ("requester", "shop", Request),
+        ("shop", "analyst", RecordRepresentation),
+        ("analyst", "requester", Prediction),
+    ]
+    assert [len(m.rows) for _, recipient, m in later if recipient == "analyst"] == [4, 4]
+    assert later[-1][2].values.shape == (4,)
 
 
 # --- the messages are all there is ------------------------------------------------------------------------------------
@@ -240,7 +258,7 @@ def test_a_prediction_sends_representations_of_the_asked_records_only():
 
 @pytest.mark.parametrize("run", [lambda: horizontal("shared"), lambda: horizontal("random"), vertical])
 def test_roles_speak_in_messages_of_known_kinds_only(run):
-    from_party = BETWEEN_PARTIES | {Representation, RecordRepresentation, RecordLabels}
+    from_party = BETWEEN_PARTIES | {Representation, RecordRepresentation, RecordLabels, Prepared}
     for sender, recipient, message in run().messages:
         assert isinstance(message, Message)
         if sender != "analyst":
@@ -326,17 +344,21 @@ def test_rows_that_a_fitted_model_kept_are_found(how):
     assert RecordedHorizontal(KeepsRows(how)).fit(parties(2, 40)).analyst_.model_ is not None
 
 
+def representations(run: RecordedHorizontal) -> list[Representation]:
+    return [message for message in run.received_by("analyst") if isinstance(message, Representation)]
+
+
 def test_a_refused_model_is_not_kept():
     analyst = Analyst(KeepsRows())
     run = horizontal()
     with pytest.raises(PrivacyError):
-        analyst.integrate([dataclasses.replace(m, instance_models=False) for m in run.received_by("analyst")])
+        analyst.integrate([dataclasses.replace(m, instance_models=False) for m in representations(run)])
     with pytest.raises(Exception, match="not trained"):
         _ = analyst.model_
 
 
 def test_one_party_s_refusal_is_enough():
-    messages = horizontal().received_by("analyst")
+    messages = representations(horizontal())
     mixed = [dataclasses.replace(m, instance_models=m.party != "party1") for m in messages]
     with pytest.raises(PrivacyError, match=r"Not agreed: \['party1'\]"):
         Analyst(KNeighborsClassifier()).integrate(mixed)

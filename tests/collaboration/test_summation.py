@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dcshap.collaboration import Agreement, HorizontalParty
-from dcshap.collaboration.messages import AnchorSeed, MaskedMoments, PairKey, SpanBasis
+from dcshap.collaboration.messages import AnchorDigest, AnchorSeed, MaskedMoments, PairKey, SpanBasis
 from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.exceptions import InputError, ProtocolError
+from dcshap.protocol import Cast
+from dcshap.protocol.steps import training
+from dcshap.protocol.turns import Turns
 from dcshap.schema import Schema
 from tests.collaboration.helpers import parties
 
@@ -103,8 +106,8 @@ def three_parties() -> list[HorizontalParty]:
 def exchange_keys(members: list[HorizontalParty]) -> list[PairKey]:
     sent = []
     for one, two in combinations(members, 2):
-        sent.append(one.pair_key(two.name))
-        two.receive_key(sent[-1])
+        sent.append(one.send_pair_key(two.name))
+        two.receive_pair_key(sent[-1])
     return sent
 
 
@@ -116,7 +119,7 @@ def own_moments(party: HorizontalParty) -> np.ndarray:
 def test_the_leading_party_learns_the_total_alone():
     members = three_parties()
     exchange_keys(members)
-    moments = [party.masked_moments() for party in members]
+    moments = [party.send_moments(members[0].name) for party in members]
     total = unmasked_sum([m.words for m in moments])
     np.testing.assert_allclose(total, sum(own_moments(party) for party in members), rtol=1e-12, atol=1e-9)
 
@@ -125,7 +128,7 @@ def test_no_party_s_own_moments_come_out_of_any_messages_but_the_total():
     """Neither a message, nor the difference or sum of any two, is anybody's moments."""
     members = three_parties()
     exchange_keys(members)
-    messages = [party.masked_moments() for party in members]
+    messages = [party.send_moments(members[0].name) for party in members]
     own = [own_moments(party) for party in members]
     for message, other in combinations([m.words for m in messages], 2):
         for mixed in (
@@ -142,11 +145,11 @@ def test_no_party_s_own_moments_come_out_of_any_messages_but_the_total():
 def test_keys_and_masks_are_new_in_every_round():
     members = three_parties()
     first_keys = exchange_keys(members)
-    first = [party.masked_moments().words for party in members]
+    first = [party.send_moments(members[0].name).words for party in members]
     with pytest.raises(ProtocolError, match="must share keys"):
-        members[0].masked_moments()
+        members[0].send_moments(members[0].name)
     second_keys = exchange_keys(members)
-    second = [party.masked_moments().words for party in members]
+    second = [party.send_moments(members[0].name).words for party in members]
     assert not {key.key for key in first_keys} & {key.key for key in second_keys}
     for one, two in zip(first, second, strict=True):
         assert not (one == two).all(axis=1).any()
@@ -156,21 +159,41 @@ def test_keys_and_masks_are_new_in_every_round():
 def test_moments_from_the_wrong_parties_are_refused():
     members = three_parties()
     exchange_keys(members)
-    moments = [party.masked_moments() for party in members]
-    lead = members[0]
-    with pytest.raises(ProtocolError, match="Moments must come from"):
-        lead.shared_basis(moments[:2])
-    with pytest.raises(ProtocolError, match="once from each"):
-        lead.shared_basis([*moments, moments[1]])
-    with pytest.raises(ProtocolError, match="Moments must come from"):
-        lead.shared_basis([*moments[:2], MaskedMoments("stranger", moments[2].words)])
+    lead, second, third = members
+    moments = [party.send_moments(lead.name) for party in (second, third)]
+    lead.receive_moments(moments[0])
+    with pytest.raises(
+        ProtocolError, match=r"Moments must come from each of \['party1', 'party2'\]. Got those of \['pa"
+    ):
+        lead.send_basis(second.name)
+    lead.receive_moments(MaskedMoments("stranger", moments[1].words))
+    with pytest.raises(ProtocolError, match=r"Moments must come from .* Got those of \['party1', 'stranger'\]"):
+        lead.send_basis(second.name)
+    turns = Turns(training("horizontal", span="shared"), Cast(("party0", "party1", "party2")), "party0")
+    for step, sender in (("drawn", "party1"), ("drawn", "party2")):
+        turns.send(turns.protocol["anchor"], sender)
+        turns.receive(step, sender, AnchorDigest(sender, b""))
+    for party in (second, third):
+        turns.send(turns.protocol["pair_key"], party.name)
+    turns.receive("moments", "party1", moments[0])
+    with pytest.raises(ProtocolError, match="'moments' from 'party1' was taken before"):
+        turns.receive("moments", "party1", moments[0])
+    with pytest.raises(ProtocolError, match="is not sent by 'stranger'"):
+        turns.receive("moments", "stranger", MaskedMoments("stranger", moments[1].words))
+    with pytest.raises(ProtocolError, match="in another's name"):
+        turns.receive("moments", "party2", moments[0])
 
 
 def test_the_shared_basis_is_that_of_all_rows_together():
     members = three_parties()
     exchange_keys(members)
-    basis = members[0].shared_basis([party.masked_moments() for party in members])
+    lead = members[0]
+    for party in members[1:]:
+        lead.receive_moments(party.send_moments(lead.name))
+    basis = lead.send_basis("party1")
     assert isinstance(basis, SpanBasis)
+    assert lead.send_basis("party2") is not basis
+    np.testing.assert_array_equal(lead.send_basis("party2").basis, basis.basis)
     encoded = np.concatenate([party.anchor.encode(party.codes) for party in members])
     _, _, Vt = np.linalg.svd(encoded - encoded.mean(axis=0), full_matrices=False)
     leading = Vt[: basis.basis.shape[1]]
@@ -179,4 +202,4 @@ def test_the_shared_basis_is_that_of_all_rows_together():
 
 def test_rows_are_not_represented_before_the_basis_is_there():
     with pytest.raises(ProtocolError, match="must receive the shared basis"):
-        three_parties()[0].represent()
+        three_parties()[0].send_representation("analyst")

@@ -8,11 +8,11 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import Schema, VerticalCollaboration, shapley_values
-from dcshap.collaboration.training import ANALYST
+from dcshap.collaboration.messages import ANALYST, REQUESTER
 from dcshap.exceptions import InputError, NotFittedError, PrivacyError, ProtocolError, ReferenceWarning
 from dcshap.explanation import joint, views
-from dcshap.explanation.collaborations import REQUESTER
-from dcshap.explanation.messages import Answer, RecordOffsets, RecordVectors
+from dcshap.explanation.disclosures import Answer, RecordOffsets, RecordPart, RecordVectors, Request
+from tests.collaboration.helpers import RecordedVertical
 from tests.explanation.conftest import columns_of, split
 
 MODELS = ("knn", "logistic")
@@ -143,20 +143,10 @@ def test_one_far_reference_warns_once(heart, index, view, warned):
 # --- who saw what -------------------------------------------------------------------------------------------------
 
 
-class Recording(VerticalCollaboration):
-    """Keeps every message itself."""
-
-    def _deliver(self, sender, recipient, message):
-        if not hasattr(self, "messages"):
-            self.messages = []
-        self.messages.append((sender, recipient, message))
-        return super()._deliver(sender, recipient, message)
-
-
 @pytest.fixture
 def recording(heart):
     X, y = heart
-    run = Recording(KNeighborsClassifier(7), random_state=0).fit(split(X.iloc[20:], 3), y)
+    run = RecordedVertical(KNeighborsClassifier(7), random_state=0).fit(split(X.iloc[20:], 3), y)
     run._share_model()
     run.messages.clear()
     return run
@@ -167,10 +157,16 @@ def test_algorithm_4_and_a_party_view_take_two_vectors_from_each_other_party_and
         recording.messages.clear()
         recording.explain(split(heart[0].head(3), 3), view="party0", index=index)
         assert [(s, r, type(m)) for s, r, m in recording.messages] == [
+            (REQUESTER, "party0", Request),
+            ("party0", "party1", Request),
             ("party1", "party0", RecordVectors),
+            ("party0", "party2", Request),
             ("party2", "party0", RecordVectors),
+            ("party0", REQUESTER, Answer),
         ]
         for sender, _, message in recording.messages:
+            if not isinstance(message, RecordVectors):
+                continue
             width = recording.analyst_.widths_[sender]
             assert message.present.shape == (3, width)
             assert message.absent.shape == (width,)
@@ -180,8 +176,8 @@ def test_algorithm_4_and_a_party_view_take_two_vectors_from_each_other_party_and
 def test_the_full_owen_view_sends_no_coalition_matrix_and_nothing_to_the_analyst(recording, heart):
     recording.explain(split(heart[0].head(3), 3), index="owen")
     kinds = {type(message) for _, _, message in recording.messages}
-    assert kinds == {RecordVectors, Answer}
-    assert ANALYST not in {recipient for _, recipient, _ in recording.messages}
+    assert kinds == {Request, RecordVectors, Answer}
+    assert ANALYST not in {role for sender, recipient, _ in recording.messages for role in (sender, recipient)}
     for sender, recipient, message in recording.messages:
         if isinstance(message, Answer):
             assert recipient == REQUESTER
@@ -195,7 +191,12 @@ def test_algorithm_3_shows_the_analyst_coalitions_but_no_raw_values_or_identifie
     recording.explain(split(X, 3))
     to_analyst = [(s, m) for s, r, m in recording.messages if r == ANALYST]
     assert [type(m) for _, m in to_analyst] == [RecordOffsets] * 3
-    assert all(r == REQUESTER for s, r, _ in recording.messages if s == ANALYST)
+    assert [(r, type(m)) for s, r, m in recording.messages if s == ANALYST] == [(REQUESTER, Answer)]
+    others = [(s, r, type(m)) for s, r, m in recording.messages if ANALYST not in (s, r)]
+    names = sorted(recording.parties_)
+    assert sorted(others, key=str) == sorted(
+        [(REQUESTER, name, Request) for name in names] + [(name, REQUESTER, RecordPart) for name in names], key=str
+    )
     raw = {float(v) for v in X[["trestbps", "chol", "thalach"]].to_numpy(dtype=float).ravel()}
     for _, message in to_analyst:
         sent = {float(v) for name, a in message.arrays().items() if name != "pseudonyms" for v in a.ravel()}
@@ -230,8 +231,9 @@ def test_views_and_records_that_do_not_exist_are_named(verticals, heart):
         run.explain(records | {"party1": records["party1"].head(2)})
     with pytest.raises(InputError, match="bring its columns"):
         run.explain({"party0": records["party0"]})
-    with pytest.raises(InputError, match="another game"):
-        run.explain(records, view="party0", index="owen", merged=True)
+    for view, index in (("full", "shapley"), ("full", "owen"), ("party0", "owen")):
+        with pytest.raises(InputError, match="`merged` belongs to Algorithm 4"):
+            run.explain(records, view=view, index=index, merged=True)
     with pytest.raises(InputError, match="must be a kind"):
         run.explain(records, reference=X.iloc[0])
 
@@ -241,18 +243,25 @@ def test_steps_refuse_messages_that_do_not_fit(verticals, heart):
     records = split(X, 3)
     host = run.parties_["party0"]
     run._share_model()
-    one = views.disclose(run.parties_["party1"], records["party1"])
+    held = {name: run.parties_[name].records_of(table) for name, table in records.items()}
+    one = views.disclose(run.parties_["party1"], held["party1"])
     with pytest.raises(ProtocolError, match="two vectors from each"):
-        views.explain_view(host, records["party0"], [one])
-    fewer = views.disclose(run.parties_["party2"], records["party2"].head(2))
+        views.explain_view(host, held["party0"], [one])
+    fewer = views.disclose(run.parties_["party2"], run.parties_["party2"].records_of(records["party2"].head(2)))
     with pytest.raises(ProtocolError, match="lacks 1"):
-        views.explain_view(host, records["party0"], [one, fewer])
-    parts = [joint.disclose_columns(run.parties_[name], records[name]) for name in ("party0", "party1")]
+        views.explain_view(host, held["party0"], [one, fewer])
+    two = views.disclose(run.parties_["party2"], held["party2"])
+    with pytest.raises(InputError, match="another game"):
+        views.explain_view(host, held["party0"], [one, two], index="owen", merged=True)
+    parts = [joint.disclose_columns(run.parties_[name], held[name]) for name in ("party0", "party1")]
     with pytest.raises(ProtocolError, match="every party"):
         joint.explain_all(run.analyst_, parts)
+    turned = held["party2"].select(held["party2"].identifiers[::-1])
+    with pytest.raises(ProtocolError, match="same records in the same order"):
+        joint.explain_all(run.analyst_, [*parts, joint.disclose_columns(run.parties_["party2"], turned)])
     fresh = VerticalCollaboration(run.model, random_state=0).fit(split(heart[0], 3), heart[1])
     with pytest.raises(NotFittedError, match="no copy of the model"):
-        views.explain_view(fresh.parties_["party0"], records["party0"], [])
+        views.explain_view(fresh.parties_["party0"], held["party0"], [])
 
 
 def test_records_are_matched_by_identifier_whatever_their_order(verticals, heart):

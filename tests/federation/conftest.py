@@ -8,7 +8,7 @@ import pytest
 
 from dcshap import Schema
 
-from .twin import NAME, Authority, Twin, configured
+from .twin import NAME, SERVER, Authority, Twin, configured
 
 OFFICER = "officer@bank.example"
 
@@ -33,7 +33,7 @@ def authority(tmp_path_factory):
 @pytest.fixture(scope="session")
 def identities(authority, tmp_path_factory):
     folder = tmp_path_factory.mktemp("certificates")
-    names = ["bank", "post", "rail", "shop", OFFICER, "stranger@bank.example"]
+    names = ["bank", "post", "rail", "shop", SERVER, OFFICER, "stranger@bank.example"]
     return {name: authority.issue(folder / name, name) for name in names}
 
 
@@ -77,9 +77,16 @@ def vertical_tables(names, table=None):
 @pytest.fixture
 def twin(tmp_path, identities):
     """Builds a federation in one process; keyword arguments by party change its configuration."""
+    return builder(tmp_path, identities)
 
-    def build(kind, names, *, agreement=None, rights=None, schemas=None, tables=None, changes=None, **more) -> Twin:
-        table = people()
+
+def builder(place, identities):
+    """How a federation in one process is built somewhere."""
+
+    def build(
+        kind, names, *, agreement=None, rights=None, schemas=None, tables=None, changes=None, folder="", **more
+    ) -> Twin:
+        table, home = people(), place / folder
         held = tables or (horizontal_tables(names) if kind == "horizontal" else vertical_tables(names))
         configs = []
         for name in names:
@@ -91,9 +98,9 @@ def twin(tmp_path, identities):
                 options["target"] = "repaid"
             schema = (schemas or {}).get(name, schema_of(table))
             configs.append(
-                configured(tmp_path / name, name, _plain(held[name]), schema, kind=kind, rights=rights, **options)
+                configured(home / name, name, _plain(held[name]), schema, kind=kind, rights=rights, **options)
             )
-        return Twin.of(tmp_path, kind, configs, identities)
+        return Twin.of(home, kind, configs, identities)
 
     return build
 

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 import psutil
 
-from dcshap.federation.local import LEAD, LocalFederation
-from dcshap.federation.processes import Site
-from dcshap.federation.setup import init_party
-from dcshap.federation.site import CollaborationConfig, Right, SiteConfig
+from dcshap.federation.flare.local import LEAD, LocalFederation
+from dcshap.federation.flare.preparation import init_party
+from dcshap.federation.flare.processes import SiteProcess
+from dcshap.federation.site.configuration import CollaborationConfig, Right, SiteConfig
 
 from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables
 from .twin import secrets_for
@@ -73,6 +73,6 @@ def sabotage(built: LocalFederation, name: str, orders: Path, how: str = "") -> 
     built.environment(name, {"DCSHAP_SABOTAGE": str(orders), "PYTHONPATH": str(SABOTAGE)})
 
 
-def runs_of(site: Site) -> list[psutil.Process]:
+def runs_of(site: SiteProcess) -> list[psutil.Process]:
     """The processes of a party's runs; one that has ended may be among them for some seconds."""
     return [process for process in site.processes() if "worker_process" in " ".join(process.cmdline())]

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
-from dcshap.federation.ledger import Entry, Ledger
-from dcshap.federation.local import provision
-from dcshap.federation.processes import free_port
-from dcshap.federation.site import SiteConfig
+from dcshap.federation.flare.local import provision
+from dcshap.federation.flare.processes import free_port
+from dcshap.federation.seals.ledger import Entry, Ledger
+from dcshap.federation.site.configuration import SiteConfig
 
 from .conftest import people, schema_of
 
@@ -69,7 +69,7 @@ def test_party_init_checks_the_table_and_writes_a_safe_configuration(kits, table
     assert site.right("officer@bank.org", "full").budget == 9
     assert not site.collaborations["credit"].instance_models
     resources = json.loads((kits["bank"].folder / "local" / "resources.json").read_text())
-    assert resources["class_allow_list"] == ["dcshap.federation.executor.PartyExecutor"]
+    assert resources["class_allow_list"] == ["dcshap.federation.flare.executor.PartyExecutor"]
     assert resources["allow_log_streaming"] is False
     assert "site_log_streamer" not in json.dumps(resources)
     rules = json.loads((kits["bank"].folder / "local" / "authorization.json").read_text())["permissions"]
@@ -124,7 +124,7 @@ def test_init_refuses_a_project_that_cannot_work(tmp_path, change):
 
 def test_a_fingerprint_is_shown_as_it_is(tmp_path, monkeypatch):
     fingerprint = ":".join(["AB", "CD", "0A", "B0"] * 8)
-    monkeypatch.setattr("dcshap.federation.provision.make_authority", lambda *_: fingerprint)
+    monkeypatch.setattr("dcshap.federation.flare.provision.make_authority", lambda *_: fingerprint)
     said = run("certificates", "authority", tmp_path / "profile.yaml").output
     assert fingerprint in said.replace("\n", "")
 

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
-from dcshap.federation.ledger import Ledger
-from dcshap.federation.processes import free_port
+from dcshap.federation.flare.processes import free_port
+from dcshap.federation.seals.ledger import Ledger
 
 from .conftest import people, schema_of, vertical_tables
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dcshap.exceptions import PrivacyError, StorageError
-from dcshap.federation.ledger import Entry, Ledger
+from dcshap.federation.seals.ledger import Entry, Ledger
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from dcshap.cli.federation import federation as commands
 from dcshap.exceptions import FederationError
-from dcshap.federation.local import LEAD
-from dcshap.federation.processes import Site
+from dcshap.federation.flare.local import LEAD
+from dcshap.federation.flare.processes import SiteProcess
 
 from .conftest import OFFICER, people
 from .loopback import RECORDS, federation, runs_of
@@ -63,7 +63,7 @@ def test_a_party_without_a_certificate_of_its_own_is_not_let_in_and_the_others_g
         folder = tmp_path / change.__name__
         shutil.copytree(fed.kits["post"].folder, folder)
         change(folder / "startup", fed)
-        impostors.append(Site(replace(fed.kits["post"], folder=folder)).start())
+        impostors.append(SiteProcess(replace(fed.kits["post"], folder=folder)).start())
     try:
         with fed.requester(timeout=60) as lead:
             lead.wait_for(PARTIES, timeout=ANSWER)

@@ -6,6 +6,7 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -17,20 +18,25 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from typer.testing import CliRunner
 
-from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
+from dcshap import Schema
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
-from dcshap.collaboration import HorizontalParty
 from dcshap.exceptions import FederationError, InputError, PrivacyError
-from dcshap.explanation.rows import explain_rows
-from dcshap.federation.ledger import Ledger
-from dcshap.federation.setup import init_party
-from dcshap.federation.site import CollaborationConfig
+from dcshap.explanation.disclosures import Prediction
+from dcshap.federation.flare.preparation import init_party
+from dcshap.federation.seals.envelopes import About, seal
+from dcshap.federation.seals.identity import Identity
+from dcshap.federation.seals.ledger import Ledger
+from dcshap.federation.seals.post import PostOffice
+from dcshap.federation.seals.wire import pack
+from dcshap.federation.site.configuration import CollaborationConfig, SiteConfig
+from dcshap.federation.site.party_site import load_trained
+from dcshap.federation.site.runs import Runs
 from dcshap.schema import Number
+from tests.protocol.contract import Carried, CarrierContract
 
-from .conftest import OFFICER, horizontal_tables, people, schema_of, vertical_tables
+from .conftest import OFFICER, people
 from .loopback import CLERK, RECORDS, ROWS, federation
-from .twin import SEED
 
 # The engine's own code uses what its libraries have deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -72,47 +78,40 @@ def officer(running, trained):
 
 
 @pytest.fixture(scope="module")
-def expected():
-    tables = vertical_tables(PARTIES)
-    labels = tables["bank"].pop("repaid")
-    run = VerticalCollaboration(KNeighborsClassifier(7), schema=schema_of(people()), random_state=SEED)
-    return run.fit(tables, labels, label_party="bank"), {name: table.loc[SOME] for name, table in tables.items()}
+def carried(running, officer):
+    """For the contract of carriers. Whoever may ask can have the server bring a party any bytes."""
+    with running.requester(timeout=60) as lead:
+        run = Runs(SiteConfig.load(running.kits["bank"].folder).state_folder(RECORDS)).current
+        assert lead.status(RECORDS)["run"] == run
+
+    def bring(step, sender, to, message):
+        kit = running.kits["localhost" if sender == "analyst" else sender]
+        who, recipient = Identity(kit.startup), Identity(running.kits[to].startup)
+        about = About(sender, to, "train vertically", run, step, 5.0)
+        content = b"" if message is None else pack(message)
+        sealed = seal(who, about, content, to=recipient.certificate)
+        reply = officer._carried(RECORDS, uuid4().hex, {to: sealed})[to][0]
+        return PostOffice(sender, who).answers_in(reply, sealed, sender=to)
+
+    return Carried(
+        {name: load_trained(SiteConfig.load(running.kits[name].folder), ROWS) for name in PARTIES},
+        lambda **what: officer.explain(RECORDS, SOME, **what),
+        lambda records: Prediction(np.array(officer.predict(RECORDS, records)["predictions"]), ()),
+        bring,
+        called="records",
+    )
 
 
-def test_a_horizontal_party_predicts_and_explains_alone_and_as_in_one_process(running, trained):
-    data = {n: (t.drop(columns="repaid"), t["repaid"]) for n, t in horizontal_tables(PARTIES).items()}
-    model = LogisticRegression(max_iter=1000)
-    wanted = HorizontalCollaboration(model, schema=schema_of(people()), random_state=SEED).fit(data)
-    X = people(40, seed=9).drop(columns="repaid")
-    for name in PARTIES:
-        party = HorizontalParty.load(running.kits[name].folder / "dcshap" / ROWS / "party")
-        assert np.allclose(party.predict_proba(X), wanted.predict_proba(X, party=name), rtol=0, atol=1e-9)
-        found = explain_rows(party, X.head(5))
-        assert np.allclose(found.values, wanted.explain(X.head(5), party=name).values, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("view", ["bank", "full"])
-@pytest.mark.parametrize("index", ["shapley", "owen"])
-def test_a_vertical_view_is_as_in_one_process(officer, expected, view, index):
-    run, held = expected
-    found, wanted = officer.explain(RECORDS, SOME, view=view, index=index), run.explain(held, view=view, index=index)
-    assert found.feature_names == wanted.feature_names
-    assert np.allclose(found.values, wanted.values, rtol=0, atol=1e-9)
-    assert np.allclose(found.base_values, wanted.base_values, rtol=0, atol=1e-9)
-    assert list(found.data.index) == SOME
-
-
-def test_a_vertical_prediction_is_as_in_one_process(officer, expected):
-    run, held = expected
-    assert np.allclose(officer.predict(RECORDS, SOME)["predictions"], run.predict_proba(held), rtol=0, atol=1e-9)
+class TestProcesses(CarrierContract):
+    pass
 
 
 def test_progress_names_the_phases_who_has_answered_and_the_bytes(trained):
     last = trained[ROWS][-1]
     assert last["state"] == "done"
     phases = {phase["name"]: phase for phase in last["phases"]}
-    assert sorted(phases["represent"]["answered"]) == PARTIES
-    assert phases["represent"]["received"] > 100_000
+    assert sorted(phases["representation"]["answered"]) == PARTIES
+    assert phases["representation"]["received"] > 100_000
     assert phases["integration"]["sent"] > 1_000
 
 
@@ -232,6 +231,6 @@ def test_a_representation_of_200_mb_arrives(running, tmp_path):
         init_party(running.kits[name], "large", settings)
     with running.requester(timeout=120) as lead:
         told = lead.train("large", GaussianNB(), kind="horizontal", parties=PARTIES, timeout=300)
-    phase = next(phase for phase in told["phases"] if phase["name"] == "represent")
+    phase = next(phase for phase in told["phases"] if phase["name"] == "representation")
     assert phase["received"] > 200_000_000
     assert told["state"] == "done"

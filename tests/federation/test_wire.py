@@ -17,8 +17,8 @@ from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.records import pseudonyms
 from dcshap.exceptions import ProtocolError, StorageError
 from dcshap.explanation import PartyExplanation
-from dcshap.explanation import messages as e
-from dcshap.federation.wire import KINDS, pack, unpack
+from dcshap.explanation import disclosures as e
+from dcshap.federation.seals.wire import KINDS, pack, unpack
 
 RNG = np.random.default_rng(0)
 RECORDS = pseudonyms(["a", "b", "c"], key=b"k" * 32)
@@ -53,7 +53,17 @@ def explained() -> PartyExplanation:
 
 
 EXAMPLES = [
+    m.Hello(2, "vertical"),
+    m.Greeting("bank", "pem", True, False, "private"),
+    m.Introduction({"bank": "pem", "shop": "pem"}, "bank"),
+    m.Ready("bank", 17),
+    m.Settings("{}"),
+    m.HeldColumns("bank", ("age", "sex")),
+    m.Resume("run", {"bank": "pem"}),
+    m.Prepared("bank"),
+    m.Commit("run"),
     m.AnchorSeed(2**127 + 5),
+    m.AnchorDigest("bank", b"\x02" * 32),
     m.PairKey("north", b"\x00\xff" * 16),
     m.MaskedMoments("north", RNG.integers(256, size=(6, 16)).astype(np.uint8)),
     m.SpanBasis(rows(5, 3)),
@@ -68,7 +78,10 @@ EXAMPLES = [
     e.RecordVectors("shop", RECORDS, rows(3, 2), rows(2)),
     e.RecordOffsets("shop", RECORDS, ("age", "größe"), rows(2), rows(3, 2, 2)),
     e.CoalitionTable("shop", RECORDS, ("age", "job"), rows(3, 4, 2)),
-    e.Answer(explained()),
+    e.Answer("bank", explained()),
+    e.Prediction(rows(3, 2), ("no", "yes")),
+    e.Prediction(np.array(["no", "yes"]), ()),
+    e.Request("o@b", "r1", "study", "run", "predict", ("a", "b"), "full", False, "anchor", 1.5, "pem", b"sig"),
     e.RecordPart("shop", pd.DataFrame({"x": [1.5, 2.5]}, index=["r1", "r2"]), pd.DataFrame({"x": [0.5]}), "abc"),
 ]
 
@@ -123,7 +136,7 @@ def test_any_damaged_byte_is_found(message):
 @pytest.mark.parametrize("length", [0, 1, 20, 49, 60, 200])
 def test_a_cut_message_is_refused(length):
     with pytest.raises(ProtocolError):
-        unpack(pack(EXAMPLES[5])[:length])
+        unpack(pack(m.Representation("north", rows(9, 3), rows(4, 3), np.zeros(4), True))[:length])
 
 
 def forged(kind: str, parts: dict[str, bytes]) -> bytes:

@@ -1,14 +1,15 @@
-"""A federation in one process: the same sites and conductor, with a function call in place of the engine."""
+"""A federation in one process: real sites, certificates, envelopes and ledgers on a simulated network."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pandas as pd
 from cryptography import x509
@@ -17,20 +18,20 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 from dcshap import Schema
+from dcshap.collaboration.messages import ANALYST
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed
-from dcshap.collaboration.storage import write_model
-from dcshap.exceptions import DcshapError, FederationError
-from dcshap.federation.conductor import Conductor, RunSettings
-from dcshap.federation.horizontal import HorizontalSite
-from dcshap.federation.identity import Identity
-from dcshap.federation.party import PartySite
-from dcshap.federation.replies import Reply, error_header, raise_remote, require_sound
-from dcshap.federation.requests import Request
-from dcshap.federation.site import CollaborationConfig, Secrets, SiteConfig
-from dcshap.federation.vertical import REQUEST, VerticalSite
+from dcshap.federation.requester import Requester
+from dcshap.federation.seals.identity import Identity
+from dcshap.federation.site.analyst_site import AnalystSite, RunSettings
+from dcshap.federation.site.configuration import CollaborationConfig, SiteConfig
+from dcshap.federation.site.party_site import PartySite
+from dcshap.federation.site.secrets import Secrets
+from dcshap.protocol.simulated import SimulatedNetwork
+from dcshap.storage import write_model
 
 SEED = 7
 NAME = "study"
+SERVER = "localhost"
 
 
 class Authority:
@@ -59,12 +60,18 @@ class Authority:
         )
 
     def issue(self, folder: Path, name: str, *, days: float = 30) -> Identity:
+        """A participant's startup folder: a requester's if the name is an address, else a party's or the server's."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         folder.mkdir(parents=True, exist_ok=True)
         pem = serialization.Encoding.PEM
-        (folder / "client.crt").write_bytes(self._signed(name, key.public_key(), days=days).public_bytes(pem))
+        kit, config = ("server", {}) if name == SERVER else ("client", {"servers": [{"identity": SERVER}]})
+        if "@" in name:
+            (folder / "fed_admin.json").write_text(json.dumps({"admin": {"server_identity": SERVER}}))
+        else:
+            (folder / f"fed_{kit}.json").write_text(json.dumps(config))
+        (folder / f"{kit}.crt").write_bytes(self._signed(name, key.public_key(), days=days).public_bytes(pem))
         (folder / "rootCA.pem").write_bytes(self.certificate.public_bytes(pem))
-        (folder / "client.key").write_bytes(
+        (folder / f"{kit}.key").write_bytes(
             key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         )
         return Identity(folder)
@@ -94,55 +101,41 @@ def configured(
 
 @dataclass
 class Twin:
-    """Sites by name, and what passed between them."""
+    """Sites by name, the network between them, and the analyst."""
 
     folder: Path
     kind: Any
     identities: dict[str, Identity]
-    sites: dict[str, PartySite[Any]] = field(default_factory=dict)
-    carried: list[bytes] = field(default_factory=list)
-    silent: set[str] = field(default_factory=set)
+    sites: dict[str, PartySite] = field(default_factory=dict)
+    network: SimulatedNetwork = field(default_factory=SimulatedNetwork)
 
     @classmethod
     def of(cls, folder: Path, kind: str, configs: Sequence[SiteConfig], identities: dict[str, Identity]) -> Twin:
         twin = cls(folder, kind, identities)
-        site = HorizontalSite if kind == "horizontal" else VerticalSite
         for config in configs:
             name = config.party
-            twin.sites[name] = site(config, identities[name], collaboration=NAME, carry=twin.carry)
+            twin.sites[name] = PartySite(config, identities[name], collaboration=NAME, network=twin.network)
+            twin.network.participants[name] = twin.sites[name].handle
         return twin
 
-    def carry(self, to: str, step: str, sealed: bytes, timeout: float) -> bytes:
-        self.carried.append(sealed)
-        if to in self.silent:
-            raise FederationError(f"Party {to!r} did not answer within {timeout:g} s.")
-        try:
-            answer = self.sites[to].handle_peer(step, sealed)
-        except DcshapError as error:
-            raise_remote(json.loads(json.dumps(error_header(error, site=to))))
-            raise
-        self.carried.append(answer)
-        return answer
+    def again(self) -> Twin:
+        """The same after everybody has been started again."""
+        return Twin.of(self.folder, self.kind, [site.config for site in self.sites.values()], self.identities)
 
-    def ask(self, step: str, bodies: Mapping[str, bytes], header: dict[str, Any]) -> dict[str, Reply]:
-        replies: dict[str, Reply | None] = {}
-        for name, body in bodies.items():
-            self.carried.append(body)
-            if name in self.silent:
-                replies[name] = None
-                continue
-            try:
-                replies[name] = reply = self.sites[name].handle(step, json.loads(json.dumps(header)), body)
-                self.carried += [json.dumps(reply.header).encode(), reply.body]
-            except DcshapError as error:
-                replies[name] = Reply(json.loads(json.dumps(error_header(error, site=name))))
-        return require_sound(replies, step=step, timeout=header["timeout"])
-
-    def conductor(self, model: Any = None, **more: Any) -> Conductor:
+    def analyst(self, model: Any = None, *, run: str | None = None, **more: Any) -> AnalystSite:
         packed = "" if model is None else base64.b64encode(write_model(model)).decode()
-        settings = RunSettings(NAME, self.kind, tuple(self.sites), run="run1", model=packed, timeout=5.0, **more)
-        return Conductor(settings, self.folder / "server" / "dcshap", self.ask)
+        settings = RunSettings(
+            NAME, self.kind, tuple(self.sites), run=run or uuid4().hex, model=packed, timeout=5.0, **more
+        )
+        site = AnalystSite(settings, self.folder / "server" / "dcshap", self.identities[SERVER], self.network)
+        self.network.participants[ANALYST] = site.handle
+        return site
 
-    def envelopes(self, requester: Identity, request: Request, to: Sequence[str]) -> dict[str, bytes]:
-        signed = request.signed(requester)
-        return {name: requester.seal(signed, to=self.identities[name].certificate, purpose=REQUEST) for name in to}
+    def trained(self, model: Any, **more: Any) -> AnalystSite:
+        site = self.analyst(model, **more)
+        site.train()
+        return site
+
+    def requester(self, analyst: AnalystSite, name: str) -> Requester:
+        who = self.identities[name]
+        return Requester(who, NAME, analyst.run, analyst.certificates, analyst.answer, timeout=5.0)

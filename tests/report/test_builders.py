@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap.collaboration.messages import Sent
 from dcshap.exceptions import InputError
+from dcshap.protocol.steps import ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT, SHARE_MODEL, training
 from dcshap.report import (
     Report,
     collaboration_report,
@@ -165,6 +166,14 @@ def test_parties_are_counted_by_what_they_sent_also_after_loading(horizontal: An
     assert parties_table(HorizontalCollaboration.load(tmp_path / "run")).values.tolist() == expected
 
 
+def test_parties_are_counted_by_what_they_trained_with(table: Any):
+    X, y = table
+    run = VerticalCollaboration(LogisticRegression(), n_components=1, random_state=0)
+    run.fit({"bank": X[["age", "income"]], "shop": X[["debt", "city"]]}, y)
+    run.predict({"bank": X[["age", "income"]][:3], "shop": X[["debt", "city"]][:3]})
+    assert parties_table(run).values.tolist() == [["bank", 200, 2, 1], ["shop", 200, 2, 1]]
+
+
 def test_the_seed_of_everything_secret_is_not_in_the_page(horizontal: Any):
     assert "random_state" not in set(settings_table(horizontal)["setting"])
     assert "8731" not in collaboration_report(horizontal).html().split("</style>")[1]
@@ -204,10 +213,16 @@ def test_messages_are_summed_up_by_recipient_with_the_analyst_first():
 
 def test_every_kind_of_message_is_explained(vertical: Any, horizontal: Any, table: Any):
     X = {"bank": table[0][["age", "income"]][:2], "shop": table[0][["debt", "city"]][:2]}
+    vertical.predict(X)
     vertical.explain(X)
     vertical.explain(X, index="owen")
     kinds = {line.kind for line in [*vertical.sent_, *horizontal.sent_]}
     assert kinds <= set(KINDS)
+    tables = [training(kind, span=span) for kind in ("horizontal", "vertical") for span in ("private", "shared")]
+    tables += [SHARE_MODEL, ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT]
+    messages = [step.message for table in tables for step in table]
+    named = {m.__name__ for message in messages for m in (message if isinstance(message, tuple) else (message,))}
+    assert named == set(KINDS)  # all that can travel in one process, and nothing that no longer does
 
 
 # --- the disagreement ---------------------------------------------------------------------------------------------

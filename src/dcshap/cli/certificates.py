@@ -24,7 +24,7 @@ def authority(
 
     Example: `dcshap federation certificates authority credit/profile.yaml --out authority`
     """
-    from dcshap.federation.provision import make_authority  # noqa: PLC0415 - an optional extra, as below
+    from dcshap.federation.flare.provision import make_authority  # noqa: PLC0415 - an optional extra, as below
 
     output.print(f"Tell everybody, by another way than the files: {make_authority(profile, out)}", highlight=False)
 
@@ -39,7 +39,7 @@ def request(
 
     Example: `dcshap federation certificates request bank.yaml --out request`
     """
-    from dcshap.federation.provision import request_certificate  # noqa: PLC0415
+    from dcshap.federation.flare.provision import request_certificate  # noqa: PLC0415
 
     output.print(f"Send to the authority: {request_certificate(participant, out)}", highlight=False)
 
@@ -56,7 +56,7 @@ def approve(
 
     Example: `dcshap federation certificates approve bank.request.zip --profile credit/profile.yaml`
     """
-    from dcshap.federation import provision  # noqa: PLC0415
+    from dcshap.federation.flare import provision  # noqa: PLC0415
 
     signed = provision.approve(requested, authority=ca, profile=profile, folder=out)
     output.print(f"Send back to the participant: {signed}", highlight=False)
@@ -74,7 +74,7 @@ def kit(
 
     Example: `dcshap federation certificates kit bank.signed.zip --request request --fingerprint AA:BB:…`
     """
-    from dcshap.federation.provision import make_kit  # noqa: PLC0415
+    from dcshap.federation.flare.provision import make_kit  # noqa: PLC0415
 
     made = make_kit(signed, request=requested, fingerprint=fingerprint, folder=out)
     output.print(f"The kit of {made.name}: {made.folder}", highlight=False)

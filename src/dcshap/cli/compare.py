@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 import typer
-from rich.table import Table
 
 from dcshap import Disagreement, HorizontalCollaboration, VerticalCollaboration
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
+from dcshap.cli.console import DebugOption, JsonOption, output, print_json, print_table, working
 from dcshap.cli.tables import RowsArgument, Run, RunArgument
 
 __all__ = ["compare", "view_differences"]
@@ -41,7 +40,10 @@ def compare(
     else:
         with working("Explaining in every view"):
             frame = view_differences(trained.collaboration, trained.records(rows))
-        _show_vertical(frame, as_json=as_json)
+        if as_json:
+            print_json(frame)
+        else:
+            print_table(frame, "RMSE between each party's view and the full view", digits=".3g")
 
 
 def _show_horizontal(found: dict[str, Disagreement], *, as_json: bool) -> None:
@@ -93,15 +95,3 @@ def view_differences(collaboration: VerticalCollaboration, records: dict[str, pd
                 }
             )
     return pd.DataFrame(rows)
-
-
-def _show_vertical(frame: pd.DataFrame, *, as_json: bool) -> None:
-    if as_json:
-        print_json(frame)
-        return
-    table = Table(title="RMSE between each party's view and the full view")
-    for column in frame.columns:
-        table.add_column(column)
-    for row in frame.itertuples(index=False):
-        table.add_row(*(f"{value:.3g}" if isinstance(value, float) else str(value) for value in row))
-    output.print(table)

@@ -6,7 +6,7 @@ import json
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -15,11 +15,23 @@ import pandas as pd
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 from typer.core import TyperGroup
 
 from dcshap.exceptions import DcshapError, DcshapWarning
 
-__all__ = ["DebugOption", "JsonOption", "ReadableErrors", "error_console", "note", "output", "print_json", "working"]
+__all__ = [
+    "DebugOption",
+    "JsonOption",
+    "ReadableErrors",
+    "as_table",
+    "error_console",
+    "note",
+    "output",
+    "print_json",
+    "print_table",
+    "working",
+]
 
 # Without emoji: in a certificate's fingerprint `:AB:` and `:CD:` are bytes.
 output = Console(emoji=False)
@@ -58,6 +70,32 @@ def print_json(content: Any) -> None:
     sys.stdout.write(json.dumps(content, default=_plain, indent=1, allow_nan=False) + "\n")
 
 
+def print_table(frame: pd.DataFrame, title: str = "", *, digits: str = ".3f", right: Collection[str] = ()) -> None:
+    """Print a result for people, on stdout; the parameters are those of `as_table`."""
+    output.print(as_table(frame, title, digits=digits, right=right))
+
+
+def as_table(frame: pd.DataFrame, title: str = "", *, digits: str = ".3f", right: Collection[str] = ()) -> Table:
+    """A frame as the screen shows it, without its index.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    title : str
+    digits : str
+        How fractions are written, as a format.
+    right : collection of str
+        Columns of text to be aligned on the right, as numbers are.
+    """
+    table = Table(title=_escaped(title), title_justify="left")
+    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        numeric = pd.api.types.is_numeric_dtype(dtype) or column in right
+        table.add_column(_escaped(str(column)), justify="right" if numeric else "left")
+    for row in frame.itertuples(index=False):
+        table.add_row(*(_cell(value, digits) for value in row))
+    return table
+
+
 @contextmanager
 def working(text: str) -> Iterator[None]:
     """Show that work is going on, where stderr is a terminal."""
@@ -70,6 +108,16 @@ def working(text: str) -> Iterator[None]:
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     if issubclass(category, DcshapWarning):
         note(str(message))
+
+
+def _cell(value: Any, digits: str) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}" if value >= 10_000 else str(value)  # four digits are often a year
+    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        return "–"
+    return f"{value:{digits}}" if isinstance(value, float | np.floating) else _escaped(str(value))
 
 
 def _escaped(text: str) -> str:

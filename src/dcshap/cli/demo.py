@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from rich.table import Table
 from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import (
@@ -21,7 +20,7 @@ from dcshap import (
     disagreement,
 )
 from dcshap.cli.compare import view_differences
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
+from dcshap.cli.console import DebugOption, JsonOption, output, print_json, print_table, working
 from dcshap.collaboration.baseline import Baseline
 from dcshap.explanation import PartyExplanation
 
@@ -226,8 +225,8 @@ def _plain(horizontal: Horizontal, vertical: Vertical, page: Path) -> dict[str, 
 
 
 def _show(horizontal: Horizontal, vertical: Vertical, page: Path, *, seconds: float) -> None:
-    _print("North and south: the same columns, different people. Accuracy", horizontal.accuracy)
-    _print(f"Do north and south explain {N_EXPLAINED} predictions alike?", comparison(horizontal))
+    print_table(horizontal.accuracy, "North and south: the same columns, different people. Accuracy")
+    print_table(comparison(horizontal), f"Do north and south explain {N_EXPLAINED} predictions alike?")
     found = contradictions(horizontal)
     if len(found):
         title = f"Contradictions found (opposite signs, both above {THRESHOLD:g}), and their resolution: north / south"
@@ -235,16 +234,7 @@ def _show(horizontal: Horizontal, vertical: Vertical, page: Path, *, seconds: fl
         for method in horizontal.explanations:
             north, south = found[f"{method} north"], found[f"{method} south"]
             shown[method] = [f"{a:+.3f} / {b:+.3f}" for a, b in zip(north, south, strict=True)]
-        _print(title, shown)
-    _print("Bank and shop: the same people, different columns. Accuracy", vertical.accuracy)
-    _print("How far each party's view is from the full view (RMSE)", vertical.differences)
+        print_table(shown, title)
+    print_table(vertical.accuracy, "Bank and shop: the same people, different columns. Accuracy")
+    print_table(vertical.differences, "How far each party's view is from the full view (RMSE)")
     output.print(f"Report: [bold]{page}[/] ({seconds:.0f} s)", highlight=False)
-
-
-def _print(title: str, frame: pd.DataFrame) -> None:
-    table = Table(title=title, title_justify="left")
-    for column in frame.columns:
-        table.add_column(column, justify="right" if pd.api.types.is_numeric_dtype(frame[column]) else "left")
-    for row in frame.itertuples(index=False):
-        table.add_row(*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row))
-    output.print(table)

@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import typer
-from rich.table import Table
 
 from dcshap import Explanation, HorizontalCollaboration
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
-from dcshap.cli.tables import RowsArgument, Run, RunArgument
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
+from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
+from dcshap.collaboration.party import FULL
 from dcshap.exceptions import InputError
-from dcshap.explanation import PartyExplanation, VerticalCollaboration
+from dcshap.explanation import PartyExplanation
 
 __all__ = ["as_plain", "explain", "show_explanation"]
 
 SHOWN = 5
+FIELDS = (
+    *("values", "base_values", "predictions", "standard_errors", "feature_names", "output_names", "index", "method"),
+    *("exact", "n_evals", "converged", "party", "view", "reference_fingerprint"),
+)
 
 
 class Index(StrEnum):
@@ -51,6 +56,9 @@ def explain(
     Examples: `dcshap explain run/ --party north rows.csv`,
     `dcshap explain run/ --party bank bank=bank.csv shop=shop.csv --index owen`
     """
+    require_folder_of(csv, html)
+    if jobs == 0:
+        raise InputError("--jobs must be a number of cores, or -1 for all of them. Got 0.")
     trained = Run.load(run)
     options: dict[str, Any] = {
         "reference": reference,
@@ -69,16 +77,13 @@ def explain(
         explanation.to_frame().to_csv(csv, index=False)
     if html is not None:
         _write_html(explanation, html)
-    if as_json:
-        print_json(as_plain(explanation))
-    else:
-        show_explanation(explanation)
+    show_explanation(explanation, as_json=as_json)
 
 
 def _vertical(
     trained: Run, files: list[str], party: str | None, view: str | None, *, index: Any, **options: Any
 ) -> PartyExplanation:
-    full = VerticalCollaboration.FULL
+    full = FULL
     if party is not None:
         asking = trained.party(party)
         if view not in (None, asking):
@@ -98,23 +103,7 @@ def _vertical(
 
 def as_plain(explanation: PartyExplanation) -> dict[str, Any]:
     """An explanation for machines."""
-    return {
-        "values": explanation.values,
-        "base_values": explanation.base_values,
-        "predictions": explanation.predictions,
-        "standard_errors": explanation.standard_errors,
-        "feature_names": list(explanation.feature_names),
-        "output_names": list(explanation.output_names),
-        "rows": [str(name) for name in explanation.data.index],
-        "index": explanation.index,
-        "method": explanation.method,
-        "exact": explanation.exact,
-        "n_evals": explanation.n_evals,
-        "converged": explanation.converged,
-        "party": explanation.party,
-        "view": explanation.view,
-        "reference_fingerprint": explanation.reference_fingerprint,
-    }
+    return {name: getattr(explanation, name) for name in FIELDS} | {"rows": list(map(str, explanation.data.index))}
 
 
 def _write_html(explanation: Explanation, path: Path) -> None:
@@ -124,8 +113,11 @@ def _write_html(explanation: Explanation, path: Path) -> None:
     error_console.print(f"Written to {path}", highlight=False)
 
 
-def show_explanation(explanation: Explanation) -> None:
-    """Print the first rows' attributions, largest first."""
+def show_explanation(explanation: PartyExplanation, *, as_json: bool = False) -> None:
+    """Print the first rows' attributions, largest first; all there is to know, for machines."""
+    if as_json:
+        print_json(as_plain(explanation))
+        return
     values = explanation.values if explanation.values.ndim == 3 else explanation.values[:, :, None]
     errors = explanation.standard_errors.reshape(values.shape)
     base = explanation.base_values.reshape(len(explanation), -1)
@@ -133,15 +125,14 @@ def show_explanation(explanation: Explanation) -> None:
     for sample in range(min(SHOWN, len(explanation))):
         k = int(np.argmax(predictions[sample])) if predictions.shape[1] > 1 else 0
         title = f"row {explanation.data.index[sample]}: {explanation.output_names[k]} {predictions[sample, k]:.3f}"
-        table = Table(title=f"{title} ({explanation.index}, base {base[sample, k]:.3f})")
-        for column in ("feature", "value", "attribution"):
-            table.add_column(column, justify="left" if column == "feature" else "right")
+        rows = []
         for j in np.argsort(-np.abs(values[sample, :, k]), kind="stable"):
             name = explanation.feature_names[j]
             cell = explanation.data.iloc[sample].get(name, "")
-            shown = f"{cell:g}" if isinstance(cell, float) else str(cell)
             error = "" if explanation.exact else f" ± {errors[sample, j, k]:.3f}"
-            table.add_row(name, shown, f"{values[sample, j, k]:+.3f}{error}")
-        output.print(table)
+            value = f"{cell:g}" if isinstance(cell, float) else str(cell)
+            rows.append({"feature": name, "value": value, "attribution": f"{values[sample, j, k]:+.3f}{error}"})
+        title = f"{title} ({explanation.index}, base {base[sample, k]:.3f})"
+        print_table(pd.DataFrame(rows), title, right=("value", "attribution"))
     if len(explanation) > SHOWN:
         output.print(f"{len(explanation) - SHOWN} more rows: --csv, --html or --json give all of them.")

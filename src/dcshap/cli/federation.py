@@ -7,22 +7,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import pandas as pd
 import typer
 from rich.live import Live
-from rich.table import Table
 
 from dcshap.cli.certificates import certificates
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, working
+from dcshap.cli.console import (
+    DebugOption,
+    JsonOption,
+    as_table,
+    error_console,
+    output,
+    print_json,
+    print_table,
+    working,
+)
 from dcshap.cli.explain import Index, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
-from dcshap.cli.sites import CollaborationArgument, Kind, analyst, ledger, party, say, show_or_print
+from dcshap.cli.sites import CollaborationArgument, Kind, analyst, ledger, party, say
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from rich.table import Table
 
-    from dcshap.federation.conductor import RunSettings
-    from dcshap.federation.requester import Requester
+    from dcshap.federation.flare.session import Session
+    from dcshap.federation.site.analyst_site import RunSettings
 
 __all__ = ["federation"]
 
@@ -66,7 +75,7 @@ def init(
 
     Example: `dcshap federation init project.yaml --out credit`
     """
-    from dcshap.federation.provision import Project, init_project  # noqa: PLC0415 - an optional extra, as below
+    from dcshap.federation.flare.provision import Project, init_project  # noqa: PLC0415 - an optional extra, as below
 
     for path in init_project(Project.load(project), out):
         output.print(str(path), highlight=False)
@@ -181,7 +190,7 @@ def explain(
     with _requester(kit_folder, timeout) as asking:
         which = _running(asking, collaboration)
         explained = asking.explain(which, record, view=view, index=index.value, merged=merged, reference=reference)
-    show_or_print(explained, as_json=as_json)
+    show_explanation(explained, as_json=as_json)
 
 
 @federation.command()
@@ -203,10 +212,9 @@ def predict(
     if as_json:
         print_json({"records": record} | predicted)
         return
-    table = Table("record", *(predicted["classes"] or ["prediction"]))
-    for name, row in zip(record, predicted["predictions"], strict=True):
-        table.add_row(name, *(f"{value:.4g}" for value in (row if predicted["classes"] else [row])))
-    output.print(table)
+    shown = pd.DataFrame(predicted["predictions"], columns=predicted["classes"] or ["prediction"])
+    shown.insert(0, "record", record, allow_duplicates=True)
+    print_table(shown, digits=".4g")
 
 
 @federation.command()
@@ -234,7 +242,7 @@ def demo(as_json: JsonOption = False, debug: DebugOption = False) -> None:  # no
     for name, each in found.horizontal.items():
         output.print(f"\n[bold]{name}[/] alone, after training with the others")
         show_explanation(each)
-    _print("What each role saw", found.travelled)
+    print_table(found.travelled, "What each role saw")
     took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in found.seconds.items())
     output.print(f"{took}; {sum(found.seconds.values()):.0f} s in all", highlight=False)
 
@@ -242,16 +250,16 @@ def demo(as_json: JsonOption = False, debug: DebugOption = False) -> None:  # no
 # --- how it looks ----------------------------------------------------------------------------------------------------
 
 
-def _requester(folder: Path, timeout: float) -> Requester:
-    from dcshap.federation.requester import Requester  # noqa: PLC0415
+def _requester(folder: Path, timeout: float) -> Session:
+    from dcshap.federation.flare.session import Session  # noqa: PLC0415
 
-    return Requester(folder, timeout=timeout)
+    return Session(folder, timeout=timeout)
 
 
 def _run_of(job: Path | None, collaboration: str | None, kind: Kind | None, parties: list[str] | None) -> RunSettings:
     """What a training is for, by a job's folder and the options that stand above it."""
-    from dcshap.federation.conductor import RunSettings  # noqa: PLC0415
-    from dcshap.federation.job import read_job  # noqa: PLC0415
+    from dcshap.federation.flare.job import read_job  # noqa: PLC0415
+    from dcshap.federation.site.analyst_site import RunSettings  # noqa: PLC0415
 
     given: dict[str, Any] = {
         "collaboration": collaboration,
@@ -267,7 +275,7 @@ def _run_of(job: Path | None, collaboration: str | None, kind: Kind | None, part
     return RunSettings(**named)
 
 
-def _running(asking: Requester, collaboration: str | None) -> str:
+def _running(asking: Session, collaboration: str | None) -> str:
     """The collaboration that is meant, which need not be said while one runs alone."""
     if collaboration is not None:
         return collaboration
@@ -279,19 +287,10 @@ def _running(asking: Requester, collaboration: str | None) -> str:
 
 
 def _phases(told: dict[str, Any]) -> Table:
-    table = Table(title=f"{told['collaboration']}: {told['state']}")
-    for column in ("phase", "answered", "waiting for", "sent", "received", "seconds"):
-        table.add_column(column, justify="left" if column in ("phase", "answered", "waiting for") else "right")
-    for phase in told["phases"]:
-        table.add_row(
-            phase["name"],
-            ", ".join(phase["answered"]),
-            ", ".join(phase["waiting"]),
-            f"{phase['sent']:,}",
-            f"{phase['received']:,}",
-            f"{phase['seconds']:.2f}",
-        )
-    return table
+    table = pd.DataFrame(told["phases"], columns=["name", "answered", "waiting", "sent", "received", "seconds"])
+    table[["answered", "waiting"]] = table[["answered", "waiting"]].map(", ".join)
+    named = table.rename(columns={"name": "phase", "waiting": "waiting for"})
+    return as_table(named, f"{told['collaboration']}: {told['state']}", digits=".2f")
 
 
 def _show_status(told: dict[str, Any], *, as_json: bool) -> None:
@@ -299,12 +298,3 @@ def _show_status(told: dict[str, Any], *, as_json: bool) -> None:
         print_json({key: value for key, value in told.items() if key != "certificates"})
     else:
         output.print(_phases(told))
-
-
-def _print(title: str, frame: pd.DataFrame) -> None:
-    table = Table(title=title, title_justify="left")
-    for column in frame.columns:
-        table.add_column(str(column))
-    for row in frame.itertuples(index=False):
-        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
-    output.print(table)

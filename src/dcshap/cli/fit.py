@@ -6,8 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
-from rich.table import Table
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -19,9 +19,10 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
-from dcshap.cli.tables import About, Run, named_files, read_table
+from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
+from dcshap.cli.tables import About, Run, named_files, read_table, require_column, select_columns
 from dcshap.exceptions import InputError
+from dcshap.storage import require_writable
 
 __all__ = ["Model", "estimator", "fit"]
 
@@ -84,12 +85,10 @@ def horizontal(
 
     Example: `dcshap fit horizontal --party north=north.csv --party south=south.csv --target income --out run/`
     """
-    data = {}
-    for name, file in named_files(party).items():
-        table = read_table(file)
-        _require_column(table, target, file)
-        data[name] = (table.drop(columns=target), table[target])
+    require_writable(out)
+    data = {name: _rows_and_labels(file, target) for name, file in named_files(party).items()}
     dictionary = _schema(schema, {name: X for name, (X, _) in data.items()}, onehot)
+    held_out = None if test is None else _held_out(test, target, dictionary)
     collaboration = HorizontalCollaboration(
         estimator(model, regression=regression, seed=seed),
         _components(components),
@@ -104,14 +103,10 @@ def horizontal(
     with working("Training"):
         collaboration.fit(data)
         Run(collaboration, About("horizontal", target, None)).save(out)
-    collaboration.schema_.save(out / "schema.yaml")
     rows: list[dict[str, Any]] = [{"party": name, "rows": len(X)} for name, (X, _) in data.items()]
-    if test is not None:
-        held_out = read_table(test)
-        _require_column(held_out, target, test)
+    if held_out is not None:
         for row in rows:
-            X = held_out[list(collaboration.schema_.names)]
-            row["score"] = collaboration.score(X, held_out[target], party=row["party"])
+            row["score"] = collaboration.score(*held_out, party=row["party"])
     _report(out, model, rows, as_json=as_json)
 
 
@@ -135,10 +130,16 @@ def vertical(
 
     Example: `dcshap fit vertical --party bank=bank.csv --party shop=shop.csv --id customer --target default --out run/`
     """
+    require_writable(out)
+    if target == identifier:
+        raise InputError(f"The target and the record identifiers must be two columns. Got {target!r} for both.")
     tables = {name: read_table(file, index=identifier) for name, file in named_files(party).items()}
     holders = [name for name, table in tables.items() if target in table.columns]
     if len(holders) != 1:
-        raise InputError(f"Exactly one party must hold the target {target!r}. Got {holders or 'none'}.")
+        there = {name: list(table.columns) for name, table in tables.items()}
+        raise InputError(
+            f"Exactly one party must hold the target {target!r}. Got {holders or 'none'}. The columns are {there}."
+        )
     labels = tables[holders[0]][target]
     tables[holders[0]] = tables[holders[0]].drop(columns=target)
     collaboration = VerticalCollaboration(
@@ -162,25 +163,20 @@ def vertical(
 
 def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
     """The model of a name, for classes or for numbers."""
-    if regression:
-        return {
-            Model.knn: KNeighborsRegressor(7),
-            Model.logistic: Ridge(),
-            Model.forest: RandomForestRegressor(random_state=seed),
-            Model.boosting: HistGradientBoostingRegressor(random_state=seed),
-            Model.mlp: MLPRegressor(max_iter=1000, early_stopping=True, random_state=seed),
-        }[model]
-    return {
-        Model.knn: KNeighborsClassifier(7),
-        Model.logistic: LogisticRegression(max_iter=1000),
-        Model.forest: RandomForestClassifier(random_state=seed),
-        Model.boosting: HistGradientBoostingClassifier(random_state=seed),
-        Model.mlp: MLPClassifier(max_iter=1000, early_stopping=True, random_state=seed),
+    seeded: dict[str, Any] = {"random_state": seed}
+    stopped = seeded | {"max_iter": 1000, "early_stopping": True}
+    classifier, regressor = {
+        Model.knn: (KNeighborsClassifier(7), KNeighborsRegressor(7)),
+        Model.logistic: (LogisticRegression(max_iter=1000), Ridge()),
+        Model.forest: (RandomForestClassifier(**seeded), RandomForestRegressor(**seeded)),
+        Model.boosting: (HistGradientBoostingClassifier(**seeded), HistGradientBoostingRegressor(**seeded)),
+        Model.mlp: (MLPClassifier(**stopped), MLPRegressor(**stopped)),
     }[model]
+    return regressor if regression else classifier
 
 
 def _components(given: float) -> int | float:
-    return int(given) if given >= 1 and given == int(given) else given
+    return int(given) if given >= 1 and given.is_integer() else given
 
 
 def _schema(path: Path | None, tables: dict[str, Any], onehot: list[str] | None) -> Schema:
@@ -189,18 +185,19 @@ def _schema(path: Path | None, tables: dict[str, Any], onehot: list[str] | None)
     return Schema.from_frames(tables, onehot=onehot or ()) if path is None else Schema.load(path)
 
 
-def _require_column(table: Any, column: str, file: Any) -> None:
-    if column not in table.columns:
-        raise InputError(f"{file} must have the target column {column!r}. It has {list(table.columns)}.")
+def _rows_and_labels(file: str | Path, target: str) -> tuple[pd.DataFrame, pd.Series]:
+    table = read_table(file)
+    require_column(table, target, file, what="target column")
+    return table.drop(columns=target), table[target]
+
+
+def _held_out(file: Path, target: str, schema: Schema) -> tuple[pd.DataFrame, pd.Series]:
+    X, y = _rows_and_labels(file, target)
+    return select_columns(X, schema.names, file), y
 
 
 def _report(out: Path, model: Model, rows: list[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         print_json({"run": str(out), "model": model.value, "parties": rows})
         return
-    table = Table(title=f"Trained {model.value}, written to {out}")
-    for column in rows[0]:
-        table.add_column(column)
-    for row in rows:
-        table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
-    output.print(table)
+    print_table(pd.DataFrame(rows), f"Trained {model.value}, written to {out}")

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
-from rich.table import Table
 
 from dcshap import HorizontalCollaboration
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json, working
-from dcshap.cli.tables import RowsArgument, Run, RunArgument
+from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
+from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
 
 __all__ = ["predict"]
 
@@ -31,6 +30,7 @@ def predict(
 
     Example: `dcshap predict run/ --party north rows.csv`
     """
+    require_folder_of(csv)
     trained = Run.load(run)
     with working("Predicting"):
         frame = _predictions(trained, rows, party)
@@ -39,12 +39,8 @@ def predict(
     if as_json:
         print_json(frame.reset_index().to_dict(orient="records"))
         return
-    table = Table(title=f"{len(frame)} predictions" + (f", the first {SHOWN}" if len(frame) > SHOWN else ""))
-    for column in ["row", *frame.columns]:
-        table.add_column(str(column))
-    for name, row in frame.head(SHOWN).iterrows():
-        table.add_row(str(name), *(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row))
-    output.print(table)
+    title = f"{len(frame)} predictions" + (f", the first {SHOWN}" if len(frame) > SHOWN else "")
+    print_table(frame.head(SHOWN).rename(str).reset_index(), title)
 
 
 def _predictions(trained: Run, files: list[str], party: str | None) -> pd.DataFrame:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import time
 from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.table import Table
 
-from dcshap.cli.console import DebugOption, JsonOption, note, output, print_json
+from dcshap.cli.console import DebugOption, JsonOption, note, output, print_json, print_table
 from dcshap.paper import ALL, EXPERIMENTS, Options, Reproduction
 from dcshap.paper import reproduce as run_experiments
 from dcshap.paper.settings import DATASETS, SETTINGS
@@ -72,27 +70,10 @@ def _show(found: Reproduction, page: Path, *, seconds: float) -> None:
     for name, outcome in found.outcomes.items():
         output.print(f"\n[bold]{EXPERIMENTS[name].title}[/]", highlight=False)
         for caption, frame in outcome.tables.items():
-            output.print(_table(caption, frame))
+            print_table(frame, caption)
     if found.targets:
         shown = pd.DataFrame([target.row() for target in found.targets])
-        output.print(_table("What it must show", shown[["target", "found", "met"]]))
+        print_table(shown[["target", "found", "met"]], "What it must show")
     for why in dict.fromkeys(target.why for target in found.targets if target.why):
         output.print(why, highlight=False, soft_wrap=True)
     output.print(f"Report: [bold]{page}[/] ({seconds:.0f} s)", highlight=False)
-
-
-def _table(title: str, frame: pd.DataFrame) -> Table:
-    table = Table(title=title, title_justify="left")
-    for column in frame.columns:
-        table.add_column(column, justify="right" if pd.api.types.is_numeric_dtype(frame[column]) else "left")
-    for row in frame.itertuples(index=False):
-        table.add_row(*(_cell(value) for value in row))
-    return table
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)

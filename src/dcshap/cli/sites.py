@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import pandas as pd
 import typer
 import yaml
-from rich.table import Table
 
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
-from dcshap.cli.explain import as_plain, show_explanation
-from dcshap.cli.tables import read_table
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
+from dcshap.cli.explain import show_explanation
+from dcshap.cli.tables import read_table, select_columns
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
-    from dcshap.federation.site import Right
+    from dcshap.federation.site.configuration import Right
 
-__all__ = ["CollaborationArgument", "Kind", "analyst", "ledger", "party", "say", "show_or_print"]
+__all__ = ["CollaborationArgument", "Kind", "analyst", "ledger", "party", "say"]
 
 party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
 analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
@@ -67,9 +68,9 @@ def party_init(
     Example: `dcshap federation party init KIT credit --kind horizontal --partner shop --schema schema.yaml --csv
     rows.csv --target default`
     """
-    from dcshap.federation.kits import Kit  # noqa: PLC0415 - an optional extra, as below
-    from dcshap.federation.setup import init_party  # noqa: PLC0415
-    from dcshap.federation.site import CollaborationConfig  # noqa: PLC0415
+    from dcshap.federation.flare.kits import Kit  # noqa: PLC0415 - an optional extra, as below
+    from dcshap.federation.flare.preparation import init_party  # noqa: PLC0415
+    from dcshap.federation.site.configuration import CollaborationConfig  # noqa: PLC0415
 
     given = {"csv": csv, "parquet": parquet, "sql": sql, "url": url}
     settings = CollaborationConfig(
@@ -98,9 +99,9 @@ def party_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noq
 
     Example: `dcshap federation party start KIT`
     """
-    from dcshap.federation.kits import Kit  # noqa: PLC0415
-    from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
-    from dcshap.federation.site import SiteConfig  # noqa: PLC0415
+    from dcshap.federation.flare.kits import Kit  # noqa: PLC0415
+    from dcshap.federation.flare.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.site.configuration import SiteConfig  # noqa: PLC0415
 
     kit, configured = Kit.load(folder, "party"), SiteConfig.load(folder).party
     if kit.name != configured:
@@ -120,15 +121,13 @@ def party_explain(
 
     Example: `dcshap federation party explain KIT credit rows.csv`
     """
-    from dcshap.collaboration import HorizontalParty  # noqa: PLC0415
     from dcshap.explanation.rows import explain_rows  # noqa: PLC0415
-    from dcshap.federation.site import SiteConfig  # noqa: PLC0415
+    from dcshap.federation.site.configuration import SiteConfig  # noqa: PLC0415
+    from dcshap.federation.site.party_site import load_trained  # noqa: PLC0415
 
-    site = SiteConfig.load(folder)
-    settings = site.collaboration(collaboration)
-    trained = HorizontalParty.load(site.state_folder(collaboration) / "party", trusted=settings.trusted)
-    explained = explain_rows(trained, read_table(rows)[list(trained.agreement.schema.names)])
-    show_or_print(explained, as_json=as_json)
+    trained = load_trained(SiteConfig.load(folder), collaboration)
+    explained = explain_rows(trained, select_columns(read_table(rows), trained.agreement.schema.names, rows))
+    show_explanation(explained, as_json=as_json)
 
 
 @analyst.command("start")
@@ -137,8 +136,8 @@ def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # n
 
     Example: `dcshap federation analyst start KIT`
     """
-    from dcshap.federation.kits import Kit, secure_server  # noqa: PLC0415
-    from dcshap.federation.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.flare.kits import Kit, secure_server  # noqa: PLC0415
+    from dcshap.federation.flare.processes import run_in_foreground  # noqa: PLC0415
 
     server = Kit.load(folder, "server")
     secure_server(server)
@@ -154,22 +153,22 @@ def ledger(
 
     Example: `dcshap federation ledger KIT`
     """
-    from dcshap.federation.ledger import Ledger  # noqa: PLC0415
+    from dcshap.federation.seals.ledger import Ledger  # noqa: PLC0415
 
+    if not folder.is_dir():
+        raise InputError(f"{folder} must be a participant's folder. There is none.")
     book = Ledger(folder / "dcshap" / "ledger.jsonl")
     count, lines = book.verify(), list(book)
     if as_json:
         print_json({"verified": count, "entries": [vars(line) for line in lines]})
         return
-    table = Table(title=f"{count} messages left {folder.name}; the chain is whole")
-    for column in ("when", "to", "what", "shapes", "bytes", "for", "records"):
-        table.add_column(column)
+    rows = []
     for line in lines:
         shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in line.shapes.items())
         asked = line.requester or line.request[:8]
-        row = (line.when[:19], line.recipient, line.kind, shapes, str(line.n_bytes), asked, str(line.n_records or ""))
-        table.add_row(*row)
-    output.print(table)
+        rows.append((line.when[:19], line.recipient, line.kind, shapes, line.n_bytes, asked, line.n_records or ""))
+    table = pd.DataFrame(rows, columns=["when", "to", "what", "shapes", "bytes", "for", "records"])
+    print_table(table, f"{count} messages left {folder.name}; the chain is whole", right=("bytes", "records"))
 
 
 # --- how options read, and how it looks ------------------------------------------------------------------------------
@@ -181,28 +180,27 @@ def say(text: str) -> None:
 
 
 def _settings(entries: list[str]) -> dict[str, Any]:
-    found = {}
+    from dcshap.collaboration import Agreement  # noqa: PLC0415
+
+    known, found = [entry.name for entry in fields(Agreement) if entry.name != "schema"], {}
     for entry in entries:
         name, separator, value = entry.partition("=")
-        if not separator:
-            raise typer.BadParameter(f"must be NAME=VALUE. Got {entry!r}.", param_hint="--set")
-        found[name] = yaml.safe_load(value)
+        if not separator or name not in known:
+            raise typer.BadParameter(f"must be NAME=VALUE, NAME one of {known}. Got {entry!r}.", param_hint="--set")
+        try:
+            found[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise typer.BadParameter(
+                f"must have a VALUE that YAML can read. Got {entry!r}.", param_hint="--set"
+            ) from error
     return found
 
 
 def _right(entry: str) -> tuple[str, Right]:
-    from dcshap.federation.site import Right  # noqa: PLC0415
+    from dcshap.federation.site.configuration import Right  # noqa: PLC0415
 
     who, _, rest = entry.partition("=")
     views, _, budget = rest.rpartition(":")
     if not (who and views and budget.isdigit()):
         raise typer.BadParameter(f"must be WHO=VIEWS:BUDGET. Got {entry!r}.", param_hint="--allow")
     return who, Right(tuple(views.split(",")), int(budget))
-
-
-def show_or_print(explained: Any, *, as_json: bool) -> None:
-    """Show an explanation, or print it for machines."""
-    if as_json:
-        print_json(as_plain(explained))
-    else:
-        show_explanation(explained)

@@ -12,11 +12,21 @@ import pandas as pd
 import typer
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration
+from dcshap._sources import read_file
 from dcshap.cli.console import note
-from dcshap.collaboration.storage import CONTENTS
 from dcshap.exceptions import InputError, StorageError
+from dcshap.storage import current
 
-__all__ = ["RowsArgument", "Run", "RunArgument", "named_files", "read_table"]
+__all__ = [
+    "RowsArgument",
+    "Run",
+    "RunArgument",
+    "named_files",
+    "read_table",
+    "require_column",
+    "require_folder_of",
+    "select_columns",
+]
 
 ABOUT = "command.json"
 SHOWN = 5
@@ -31,33 +41,46 @@ RowsArgument = Annotated[
 
 
 def read_table(path: str | Path, *, index: str | None = None) -> pd.DataFrame:
-    """Read a csv or parquet file, text columns as categories, optionally with a column as the record identifier."""
-    file = Path(path)
-    if not file.is_file():
-        raise InputError(f"{file} must be a csv or parquet file. There is no such file.")
-    try:
-        table = pd.read_parquet(file) if file.suffix in (".parquet", ".pq") else pd.read_csv(file)
-    except (ValueError, OSError) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
-        raise InputError(f"{file} cannot be read as a {file.suffix.lstrip('.') or 'csv'} table.") from error
+    """Read a csv or parquet file, optionally with a column as the record identifier."""
+    table = read_file(Path(path))
+    if table.empty:
+        raise InputError(f"{path} must hold at least one row. It has {len(table)} of {table.shape[1]} columns.")
     if index is not None:
-        if index not in table.columns:
-            raise InputError(f"{file} must have the column {index!r} of the record identifiers. It has none.")
+        require_column(table, index, path, what="column of the record identifiers")
         table = table.set_index(index)
-    for column in table.columns:
-        if not pd.api.types.is_numeric_dtype(table[column]):
-            table[column] = table[column].astype("category")
     return table
 
 
-def named_files(entries: Sequence[str]) -> dict[str, str]:
+def require_column(table: pd.DataFrame, name: str, file: str | Path, *, what: str) -> None:
+    """Refuse a file's table that lacks the column of the target, say, naming the columns that are there."""
+    if name not in table.columns:
+        raise InputError(f"{file} must have the {what} {name!r}. It has {list(table.columns)}.")
+
+
+def select_columns(table: pd.DataFrame, names: Sequence[str], file: str | Path) -> pd.DataFrame:
+    """The named columns of a file's table, which must have them all."""
+    lacking = [name for name in names if name not in table.columns]
+    if lacking:
+        raise InputError(f"{file} must have the columns {list(names)}. It lacks {lacking}.")
+    return table[list(names)]
+
+
+def require_folder_of(*files: Path | None) -> None:
+    """Refuse files to write to whose folder is not there, before what is to be written is computed."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise InputError(f"{file} must be in a folder that is there. There is no {file.parent}.")
+
+
+def named_files(entries: Sequence[str], *, option: str = "--party") -> dict[str, str]:
     """Files by party from options of the form NAME=FILE."""
     named: dict[str, str] = {}
     for entry in entries:
         name, separator, file = entry.partition("=")
         if not (separator and name and file):
-            raise typer.BadParameter(f"must be NAME=FILE. Got {entry!r}.", param_hint="--party")
+            raise typer.BadParameter(f"must be NAME=FILE. Got {entry!r}.", param_hint=option)
         if name in named:
-            raise typer.BadParameter(f"names {name!r} twice.", param_hint="--party")
+            raise typer.BadParameter(f"names {name!r} twice.", param_hint=option)
         named[name] = file
     return named
 
@@ -79,28 +102,24 @@ class Run:
     about: About
 
     def save(self, folder: Path) -> None:
-        """Write the collaboration, and what the command line must know of it."""
-        self.collaboration.save(folder)
-        (folder / ABOUT).write_text(json.dumps(asdict(self.about)), encoding="utf-8")
+        """Write the collaboration, what the command line must know of it, and a horizontal run's schema to edit."""
+        files = {ABOUT: json.dumps(asdict(self.about)).encode()}
+        if isinstance(self.collaboration, HorizontalCollaboration):
+            files["schema.yaml"] = self.collaboration.schema_.to_yaml().encode()
+        self.collaboration.save(folder, files=files)
 
     @classmethod
     def load(cls, folder: Path) -> Run:
         """Read a run."""
-        if not (folder / CONTENTS).is_file() or not (folder / ABOUT).is_file():
+        saved = current(folder)
+        if not (saved / ABOUT).is_file():
             raise StorageError(f"{folder} must be a folder that `dcshap fit` wrote. It is not.")
         try:
-            about = About(**json.loads((folder / ABOUT).read_text(encoding="utf-8")))
+            about = About(**json.loads((saved / ABOUT).read_text(encoding="utf-8")))
         except (ValueError, TypeError) as error:
             raise StorageError(f"{folder / ABOUT} is damaged: train again.") from error
         kind = HorizontalCollaboration if about.kind == "horizontal" else VerticalCollaboration
         return cls(kind.load(folder), about)
-
-    @property
-    def horizontal(self) -> HorizontalCollaboration:
-        """The collaboration, which must be horizontal."""
-        if not isinstance(self.collaboration, HorizontalCollaboration):
-            raise InputError("This needs a horizontal run. This one is vertical.")
-        return self.collaboration
 
     def party(self, name: str | None) -> str:
         """The party that is asking, which must be one of the run."""
@@ -115,8 +134,8 @@ class Run:
         """The rows of a horizontal run's file, without columns that the schema does not know."""
         if len(files) != 1:
             raise InputError(f"A horizontal run takes one file of rows. Got {len(files)}.")
-        names = self.horizontal.schema_.names
-        return self._known_columns(read_table(files[0], index=self.about.identifier), names, files[0])
+        schema = next(iter(self.collaboration.parties_.values())).agreement.schema  # all parties have the same
+        return self._known_columns(read_table(files[0]), schema.names, files[0])
 
     def records(self, files: Sequence[str]) -> dict[str, pd.DataFrame]:
         """The records of a vertical run by party, from one file with all columns or one per party."""
@@ -126,7 +145,7 @@ class Run:
             everything = [column for held in columns.values() for column in held]
             table = self._known_columns(table, everything, files[0])
             return {name: table[list(held)] for name, held in columns.items()}
-        named = named_files(files)
+        named = named_files(files, option="ROWS")
         if set(named) != set(columns):
             raise InputError(f"Give one file for each of {list(columns)}, as NAME=FILE. Got {sorted(named)}.")
         tables = {name: read_table(named[name], index=self.about.identifier) for name in columns}
@@ -134,15 +153,12 @@ class Run:
         return {name: self._known_columns(tables[name], columns[name], named[name]) for name in columns}
 
     def _known_columns(self, table: pd.DataFrame, names: Sequence[str], file: str) -> pd.DataFrame:
-        lacking = [name for name in names if name not in table.columns]
-        if lacking:
-            raise InputError(f"{file} must have the columns {list(names)}. It lacks {lacking}.")
+        selected = select_columns(table, names, file)
         extra = [name for name in table.columns if name not in names and name != self.about.target]
         if extra:
             note(f"{file}: the columns {extra} are no part of the run and are ignored.")
-        table = table[list(names)]
-        _show_unknown_categories(table, self._categories(), file)
-        return table
+        _show_unknown_categories(selected, self._categories(), file)
+        return selected
 
     def _categories(self) -> Mapping[str, Sequence[Any]]:
         schemas = [party.agreement.schema for party in self.collaboration.parties_.values()]

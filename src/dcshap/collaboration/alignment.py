@@ -10,8 +10,8 @@ import numpy as np
 import scipy.linalg
 
 from dcshap._typing import FloatArray
-from dcshap.encoding import CHUNK
 from dcshap.exceptions import InputError
+from dcshap.schema.encoding import CHUNK
 
 __all__ = ["Alignment", "AlignmentKind", "align"]
 
@@ -118,7 +118,8 @@ def _least_squares(anchors: Sequence[FloatArray], *, centred: bool) -> tuple[lis
     Z = U[:, :d] * _signs(U[:, :d])
     if centred:
         Z = Z * sigma[:d]
-    weights: list[FloatArray] = [scipy.linalg.lstsq(A, Z)[0] for A in shifted]
+    # A singular value that is zero but for rounding counts as zero; the default is below rounding on some processors.
+    weights: list[FloatArray] = [scipy.linalg.lstsq(A, Z, cond=np.finfo(float).eps * max(A.shape))[0] for A in shifted]
     return weights, [-mean @ G for mean, G in zip(means, weights, strict=True)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,8 +17,10 @@ from dcshap.collaboration.consent import carries_rows, refuse, require_consent
 from dcshap.collaboration.continuity import is_continuous
 from dcshap.collaboration.labels import require_trainable
 from dcshap.collaboration.messages import (
+    Commit,
     Integration,
     JoinReport,
+    Prepared,
     RecordLabels,
     RecordRepresentation,
     Representation,
@@ -26,8 +28,8 @@ from dcshap.collaboration.messages import (
 )
 from dcshap.collaboration.records import Pseudonyms
 from dcshap.collaboration.stacking import KEY_WIDTH, stack
-from dcshap.collaboration.storage import State, read_folder, understood, write_folder
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+from dcshap.storage import State, interpreting, read_folder, write_folder
 
 __all__ = ["Analyst"]
 
@@ -56,7 +58,19 @@ class Analyst:
         self.resolution_ = 0.0
         self.refusing_: list[str] = []
         self.carries_rows_ = False
+        self.run = ""  # the training that all parties use once they have committed
         self._fitted: Any = None
+        self._received: dict[str, Any] = {}
+        self._labels: RecordLabels | None = None
+        self._integrations: dict[str, Integration] = {}
+        self._report: JoinReport | None = None
+
+    @property
+    def joined(self) -> JoinReport:
+        """How many records all vertical parties hold, and how many of each party's were left out."""
+        if self._report is None:
+            raise NotFittedError("The analyst has not joined any records yet.")
+        return self._report
 
     @property
     def model_(self) -> Any:
@@ -64,6 +78,53 @@ class Analyst:
         if self._fitted is None:
             raise NotFittedError("The analyst has not trained a model yet.")
         return self._fitted
+
+    # --- its part in `dcshap.protocol.steps.training` -----------------------------------------------------
+
+    def receive_representation(self, message: Representation) -> None:
+        """Keep a horizontal party's representation until all are there."""
+        self._received[message.party] = message
+
+    def send_integration(self, to: str) -> Integration:
+        """Train on all representations, once, and give a party its alignment and the model."""
+        if not self._integrations:
+            self._integrations = self.integrate(self._taken())
+        return self._integrations[to]
+
+    def receive_records(self, message: RecordRepresentation) -> None:
+        """Keep a vertical party's representation until all are there."""
+        self._received[message.party] = message
+
+    def receive_labels(self, message: RecordLabels) -> None:
+        """Keep the labels until all representations are there."""
+        self._labels = message
+
+    def send_joined(self, to: str) -> JoinReport:  # noqa: ARG002 - all are sent the same
+        """Train on the records that all parties hold, once, and say how many they are."""
+        if self._labels is None:
+            raise ProtocolError("The analyst must receive the labels before it joins the records.")
+        if self._report is None:
+            self._report = self.join(self._taken(), self._labels)
+        return self._report
+
+    def send_model(self, to: str) -> SharedModel:  # noqa: ARG002
+        """The model for a party to explain with."""
+        return self.share_model()
+
+    def receive_prepared(self, message: Prepared) -> None:
+        """A party has all it needs."""
+
+    def send_commit(self, to: str) -> Commit:  # noqa: ARG002
+        """Everybody is prepared."""
+        return Commit(self.run)
+
+    def receive_committed(self, message: Prepared) -> None:
+        """A party uses what was trained."""
+
+    def _taken(self) -> list[Any]:
+        """What the parties have sent, by their names; it is not needed again."""
+        taken, self._received = self._received, {}
+        return [taken[name] for name in sorted(taken)]
 
     # --- horizontal ---------------------------------------------------------------------------------------
 
@@ -123,11 +184,11 @@ class Analyst:
 
     def predict_records(self, representations: Sequence[RecordRepresentation], *, probabilities: bool) -> Array:
         """Predict the records that all parties represent, in the order of the first party's."""
-        points = self.joined(representations)
+        points = self.points_of(representations)
         predict = self.model_.predict_proba if probabilities else self.model_.predict
         return np.asarray(predict(points))
 
-    def joined(self, representations: Sequence[RecordRepresentation]) -> FloatArray:
+    def points_of(self, representations: Sequence[RecordRepresentation]) -> FloatArray:
         """The parties' representations of the same records side by side (n, d), in the order of the first's."""
         given = {r.party: r for r in representations}
         if set(given) != set(self.widths_):
@@ -152,32 +213,40 @@ class Analyst:
 
     def save(self, folder: str | Path) -> None:
         """Write the trained model and the alignments to a folder."""
+        write_folder(folder, self.state())
+
+    def state(self) -> State:
+        """What the analyst is made of, to be written to disk."""
         content = {
+            "run": self.run,
             "alignment": self.alignment,
             "resolutions": {name: a.resolution for name, a in self.alignments_.items()},
             "widths": self.widths_,
             "refusing": self.refusing_,
             "carries_rows": self.carries_rows_,
             "resolution": self.resolution_,
+            "joined": None if self._report is None else asdict(self._report),
         }
         arrays: dict[str, Array] = {}
         for position, alignment in enumerate(self.alignments_.values()):
             arrays[f"weights_{position}"], arrays[f"intercept_{position}"] = alignment.weights, alignment.intercept
-        write_folder(folder, State(self.kind, content, arrays, {"model": self.model_}))
+        return State(self.kind, content, arrays, {"model": self.model_})
 
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read an analyst from its folder."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
-        with understood(folder):
+        with interpreting(folder):
             return cls._from_state(state)
 
     @classmethod
     def _from_state(cls, state: State) -> Self:
         analyst = cls(state.models["model"], alignment=state.content["alignment"])
-        analyst._fitted = state.models["model"]
+        analyst.run, analyst._fitted = state.content["run"], state.models["model"]
         analyst.resolution_, analyst.carries_rows_ = state.content["resolution"], state.content["carries_rows"]
         analyst.widths_, analyst.refusing_ = state.content["widths"], state.content["refusing"]
+        joined = state.content["joined"]
+        analyst._report = None if joined is None else JoinReport(**joined)
         analyst.alignments_ = {
             name: Alignment(state.arrays[f"weights_{i}"], state.arrays[f"intercept_{i}"], resolution)
             for i, (name, resolution) in enumerate(state.content["resolutions"].items())

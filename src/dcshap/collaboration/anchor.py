@@ -14,10 +14,9 @@ import numpy as np
 
 from dcshap._typing import FloatArray
 from dcshap.collaboration.randomness import stream
-from dcshap.columns import Category
-from dcshap.encoding import CHUNK, Encoder
 from dcshap.exceptions import InputError
-from dcshap.schema import Schema
+from dcshap.schema import Category, Schema
+from dcshap.schema.encoding import CHUNK, Encoder
 
 __all__ = ["Anchor", "AnchorKind"]
 

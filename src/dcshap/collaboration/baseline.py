@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 from dcshap._typing import Array, FloatArray
-from dcshap.collaboration.labels import as_labels
-from dcshap.collaboration.training import goodness
-from dcshap.encoding import Encoder
+from dcshap.collaboration.labels import as_labels, goodness
 from dcshap.schema import Schema
+from dcshap.schema.encoding import Encoder
 
 __all__ = ["Baseline"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -14,9 +15,9 @@ from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix
-from dcshap.collaboration.storage import State
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+from dcshap.storage import State
 
 __all__ = ["HorizontalParty"]
 
@@ -24,9 +25,7 @@ __all__ = ["HorizontalParty"]
 class HorizontalParty(Party):
     """A party with rows and labels of its own, that predicts alone once it has its alignment and the model.
 
-    The steps, in order: `take` the table; agree on the anchor (`propose_anchor`, `receive_anchor`); with
-    `span="shared"` agree on the subspace (`pair_key` to each later party, `receive_key`, `masked_moments` to the
-    lead, `shared_basis` from the lead, `receive_basis`); `represent`; `receive` what the analyst made of it.
+    It `take`s its table first. The methods `send_…` and `receive_…` are its part in `dcshap.protocol.steps.training`.
     """
 
     kind: ClassVar[str] = "horizontal party"
@@ -35,7 +34,7 @@ class HorizontalParty(Party):
         super().__init__(*args, **kwargs)
         self._labels: Array | None = None
         self._keys: dict[str, bytes] = {}
-        self._partners: set[str] = set()
+        self._moments: dict[str, MaskedMoments] = {}
         self._basis: FloatArray | None = None
         self.alignment_: Alignment | None = None
         self.model_: Any = None
@@ -52,48 +51,57 @@ class HorizontalParty(Party):
 
     # --- the shared span, by secure summation ---------------------------------------------------------------
 
-    def pair_key(self, other: str) -> PairKey:
+    def send_pair_key(self, to: str) -> PairKey:
         """A key to be shared with another party. Of two parties the first by name sends it.
 
         It is new in every round: two rounds under one mask would show how the moments changed.
         """
-        self._keys[other] = secrets.token_bytes(32)
-        return PairKey(self.name, self._keys[other])
+        self._keys[to] = secrets.token_bytes(32)
+        return PairKey(self.name, self._keys[to])
 
-    def receive_key(self, message: PairKey) -> None:
+    def receive_pair_key(self, message: PairKey) -> None:
         """Keep the key shared with the sender."""
-        self._keys[message.sender] = message.key
+        self._keys[message.party] = message.key
 
-    def masked_moments(self) -> MaskedMoments:
+    def send_moments(self, to: str) -> MaskedMoments:  # noqa: ARG002 - one party adds them up
         """The party's moments `[1 X]ᵀ [1 X]`, upper triangle, under the masks it shares with every other party."""
         if not self._keys:
             raise ProtocolError(f"Party {self.name!r} must share keys with the other parties before it sends moments.")
-        # Each key masks once: the next round needs new ones.
-        keys, self._keys, self._partners = self._keys, {}, set(self._keys)
+        keys, self._keys = self._keys, {}  # each key masks once: the next round needs new ones
         moments = moment_matrix(self._encoded())
         upper = moments[np.triu_indices(len(moments))]
         return MaskedMoments(self.name, masked(upper, party=self.name, keys=keys))
 
-    def shared_basis(self, moments: Sequence[MaskedMoments]) -> SpanBasis:
-        """Add up all parties' moments, as the party that leads; the common leading subspace goes to the others."""
-        expected, given = sorted({self.name, *self._partners}), sorted(m.party for m in moments)
-        if given != expected:
-            raise ProtocolError(f"Moments must come from {expected}, once from each. Got {given}.")
-        total = unmasked_sum([m.words for m in moments])
-        size = self.anchor.encoder.n_coordinates + 1
-        matrix = np.zeros((size, size))
-        matrix[np.triu_indices(size)] = total
-        matrix += np.triu(matrix, 1).T
-        return SpanBasis(leading_eigenvectors(covariance(matrix), self.agreement.dimensions))
+    def receive_moments(self, message: MaskedMoments) -> None:
+        """Keep another party's moments, as the party that leads."""
+        self._moments[message.party] = message
+
+    def send_basis(self, to: str) -> SpanBasis:  # noqa: ARG002 - all are sent the same
+        """The common leading subspace, from the party that leads."""
+        if self._basis is None:
+            partners, given = sorted(self._keys), sorted(self._moments)
+            if given != partners:
+                raise ProtocolError(f"Moments must come from each of {partners}. Got those of {given}.")
+            own = self.send_moments(self.name)
+            self._basis = self._leading_subspace([own, *self._moments.values()])
+        return SpanBasis(self._basis)
 
     def receive_basis(self, message: SpanBasis) -> None:
         """Use the common subspace."""
         self._basis = message.basis
 
+    def _leading_subspace(self, moments: Sequence[MaskedMoments]) -> FloatArray:
+        """The leading subspace (p, m) of all parties' rows together, from the sum of their moments."""
+        size = self.anchor.encoder.n_coordinates + 1
+        matrix = np.zeros((size, size))
+        matrix[np.triu_indices(size)] = unmasked_sum([each.words for each in moments])
+        matrix += np.triu(matrix, 1).T
+        return leading_eigenvectors(covariance(matrix), self.agreement.dimensions)
+
     # --- training -------------------------------------------------------------------------------------------
 
-    def represent(self) -> Representation:
-        """Reduce the anchor and the rows; this goes to the analyst."""
+    def send_representation(self, to: str) -> Representation:  # noqa: ARG002 - there is one analyst
+        """Reduce the anchor and the rows, for the analyst."""
         if self._labels is None:
             raise NotFittedError(f"Party {self.name!r} must take its table before it can represent it.")
         if self.agreement.span == "shared" and self._basis is None:
@@ -101,11 +109,13 @@ class HorizontalParty(Party):
         anchor, rows = self._reduce(self._basis)
         return Representation(self.name, anchor, rows, self._labels, self.instance_models)
 
-    def receive(self, message: Integration) -> None:
+    def receive_integration(self, message: Integration) -> None:
         """Keep the alignment and the model; from now on the party needs nobody."""
-        if message.party != self.name:
-            raise ProtocolError(f"Party {self.name!r} received what is meant for {message.party!r}.")
         self.alignment_, self.model_ = message.alignment, message.model
+
+    def _anchor_digest(self) -> bytes:
+        # Rounded: sums in another order may differ in the last digits.
+        return hashlib.sha256(np.round(self.anchor.rows, 6).tobytes()).digest()
 
     # --- prediction -----------------------------------------------------------------------------------------
 
@@ -135,8 +145,9 @@ class HorizontalParty(Party):
 
     # --- on disk --------------------------------------------------------------------------------------------
 
-    def _state(self) -> State:
-        state = super()._state()
+    def state(self) -> State:
+        """What the party is made of, with its alignment and the model."""
+        state = super().state()
         alignment = self.alignment
         state.content["resolution"] = alignment.resolution
         state.arrays.update(alignment_weights=alignment.weights, alignment_intercept=alignment.intercept)

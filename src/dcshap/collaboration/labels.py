@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 
 from dcshap._tables import as_array
 from dcshap._typing import Array
 from dcshap.exceptions import InputError
 
-__all__ = ["as_labels", "require_trainable"]
+__all__ = ["as_labels", "goodness", "require_trainable"]
 
 
 def as_labels(y: Any) -> Array:
@@ -45,3 +47,11 @@ def require_trainable(labels: list[Array], *, classifier: bool) -> Array:
     if classifier and len(np.unique(together)) < 2:
         raise InputError("Labels must have at least two classes over all parties. Got one: there is nothing to learn.")
     return together
+
+
+def goodness(model: Any, y: Any, predicted: Array) -> float:
+    """Accuracy of a classifier's predictions, R² of a regressor's."""
+    labels = as_labels(y)
+    if len(labels) != len(predicted):
+        raise InputError(f"There must be one label per row. Got {len(predicted)} rows and {len(labels)} labels.")
+    return float((accuracy_score if is_classifier(model) else r2_score)(labels, predicted))

@@ -1,11 +1,7 @@
-"""What the roles say to each other. Nothing else ever leaves a party.
+"""What the roles say to each other when they meet and train. Nothing else ever leaves a party.
 
-Between parties, unreadable to the analyst:
-    `AnchorSeed`, `PairKey`, `MaskedMoments`, `SpanBasis`, `PseudonymKey`
-From a party to the analyst:
-    `Representation` (horizontal); `RecordRepresentation`, `RecordLabels` (vertical)
-From the analyst to a party:
-    `Integration` (horizontal); `JoinReport`, `SharedModel` (vertical)
+`dcshap.protocol.steps` says who sends each of these to whom; `dcshap.explanation.disclosures` has the messages of
+predictions and explanations.
 """
 
 from __future__ import annotations
@@ -22,23 +18,35 @@ from dcshap.collaboration.summation import Words
 
 __all__ = [
     "ANALYST",
+    "REQUESTER",
+    "AnchorDigest",
     "AnchorSeed",
+    "Commit",
+    "Greeting",
+    "HeldColumns",
+    "Hello",
     "Integration",
+    "Introduction",
     "JoinReport",
     "MaskedMoments",
     "Message",
     "PairKey",
+    "Prepared",
     "PseudonymKey",
+    "Ready",
     "RecordLabels",
     "RecordRepresentation",
     "Representation",
+    "Resume",
     "Sent",
+    "Settings",
     "SharedModel",
     "SpanBasis",
 ]
 
-
-ANALYST = "analyst"  # the name under which the analyst sends and receives; no party may bear it
+# Under these names the analyst and whoever asks send and receive; no party may bear them.
+ANALYST = "analyst"
+REQUESTER = "requester"
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,84 @@ class Message:
         return found
 
 
+# --- meeting, between organisations ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Hello(Message):
+    """The analyst begins a run: which version of the protocol it speaks, and how the data are split."""
+
+    version: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Greeting(Message):
+    """What the analyst must know of a party before anything is sent: its certificate, and what it has agreed to."""
+
+    party: str
+    certificate: str
+    instance_models: bool
+    labels: bool
+    span: str
+
+
+@dataclass(frozen=True)
+class Introduction(Message):
+    """The certificates of all parties by name, and who holds the labels (vertically; empty otherwise)."""
+
+    certificates: dict[str, str]
+    holder: str
+
+
+@dataclass(frozen=True)
+class Ready(Message):
+    """A party has its table at hand."""
+
+    party: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Settings(Message):
+    """What all parties must have alike, as JSON: the schema and the settings agreed on. Party to party only."""
+
+    content: str
+
+
+@dataclass(frozen=True)
+class HeldColumns(Message):
+    """The names of the columns that a party brings. Party to party only."""
+
+    party: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Resume(Message):
+    """The analyst goes on from a training that was kept: its run, and the certificates of all parties by name."""
+
+    run: str
+    certificates: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Prepared(Message):
+    """A party has kept what it received in a run, beside what it uses; or, after the commit, it uses it."""
+
+    party: str
+
+
+@dataclass(frozen=True)
+class Commit(Message):
+    """All parties are prepared, and the analyst too: from now on everybody uses what this run has trained."""
+
+    run: str
+
+
+# --- training -------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class AnchorSeed(Message):
     """The seed that all parties draw the anchor from. Party to party only."""
@@ -65,10 +151,18 @@ class AnchorSeed(Message):
 
 
 @dataclass(frozen=True)
+class AnchorDigest(Message):
+    """A digest of the anchor that a party drew from the seed, so that all draw the same. Party to party only."""
+
+    party: str
+    digest: bytes
+
+
+@dataclass(frozen=True)
 class PairKey(Message):
     """The key that two parties stretch to their common mask. Party to party only."""
 
-    sender: str
+    party: str
     key: bytes
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from dcshap._typing import FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.anchor import Anchor
-from dcshap.collaboration.messages import ANALYST, AnchorSeed
+from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorDigest, AnchorSeed, Commit, Prepared
 from dcshap.collaboration.randomness import fresh_seed
 from dcshap.collaboration.reduction import (
     LinearReduction,
@@ -27,10 +27,15 @@ from dcshap.collaboration.reduction import (
     fit_reduction,
     random_basis,
 )
-from dcshap.collaboration.storage import State, read_folder, understood, write_folder
-from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning
+from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
+from dcshap.storage import State, interpreting, read_folder, write_folder
 
-__all__ = ["OwnRows", "Party", "require_name"]
+__all__ = ["FULL", "OwnRows", "Party", "require_name"]
+
+FULL = "full"  # the view of all parties' features
+
+# Names that mean somebody or something else in messages, requests and rights.
+RESERVED = {ANALYST: "the one who trains", FULL: "the view of all features", REQUESTER: "whoever asks"}
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,8 @@ def require_name(name: Any) -> str:
         raise InputError(
             "A party's name must be 1 to 64 letters, digits, spaces or any of '_.@-', not beginning with a dot."
         )
-    if name == ANALYST:
-        raise InputError(f"A party must not be called {ANALYST!r}: that is the name of the one who trains.")
+    if name in RESERVED:
+        raise InputError(f"A party must not be called {name!r}: that is the name of {RESERVED[name]}.")
     return name
 
 
@@ -85,6 +90,7 @@ class Party:
         self.private_seed = fresh_seed() if private_seed is None else private_seed
         self.instance_models = instance_models
         self.anchor_seed: int | None = None
+        self.run = ""  # of the training whose result is used
         self._anchor: Anchor | None = None
         self._reduction: Reduction | None = None
         self._codes: FloatArray | None = None
@@ -95,8 +101,37 @@ class Party:
 
     # --- the anchor ---------------------------------------------------------------------------------------
 
-    def propose_anchor(self, seed: int | None = None) -> AnchorSeed:
-        """Draw the shared seed, as the party that leads; the message goes to the other parties."""
+    def send_anchor(self, to: str) -> AnchorSeed:  # noqa: ARG002 - all are sent the same
+        """The shared seed, from the party that leads; drawn now unless the party has one."""
+        if self._anchor is None:
+            self._warn_of_uniform_anchor()
+            self.receive_anchor(AnchorSeed(fresh_seed() if self.anchor_seed is None else self.anchor_seed))
+        if self.anchor_seed is None:
+            raise NotFittedError(f"Party {self.name!r} has an anchor without a seed.")
+        return AnchorSeed(self.anchor_seed)
+
+    def receive_anchor(self, message: AnchorSeed) -> None:
+        """Draw the anchor from the shared seed."""
+        self.anchor_seed = message.seed
+        self._anchor = self.agreement.draw_anchor(message.seed)
+
+    def send_drawn(self, to: str) -> AnchorDigest:  # noqa: ARG002
+        """What the party that leads compares with its own anchor."""
+        return AnchorDigest(self.name, self._anchor_digest())
+
+    def receive_drawn(self, message: AnchorDigest) -> None:
+        """Refuse to go on with a party that drew another anchor."""
+        if message.digest != self._anchor_digest():
+            raise ProtocolError(
+                f"Party {message.party!r} drew another anchor from the same seed: install the same version of dcshap "
+                f"and numpy at all parties."
+            )
+
+    def _anchor_digest(self) -> bytes:
+        """A digest that is equal where all parties can go on with their anchors."""
+        raise NotImplementedError
+
+    def _warn_of_uniform_anchor(self) -> None:
         if isinstance(self.agreement.anchor, str) and self.agreement.anchor == "uniform":
             warnings.warn(
                 "The analyst can undo a uniform anchor by independent component analysis and reconstruct rows from "
@@ -104,14 +139,6 @@ class Party:
                 PrivacyWarning,
                 stacklevel=2,
             )
-        message = AnchorSeed(fresh_seed() if seed is None else seed)
-        self.receive_anchor(message)
-        return message
-
-    def receive_anchor(self, message: AnchorSeed) -> None:
-        """Draw the anchor from the shared seed."""
-        self.anchor_seed = message.seed
-        self._anchor = self.agreement.draw_anchor(message.seed)
 
     @property
     def anchor(self) -> Anchor:
@@ -203,22 +230,38 @@ class Party:
         """The reduction where it is linear, so that explanations can use it; None otherwise."""
         return self.reduction if isinstance(self.reduction, LinearReduction) else None
 
+    # --- the end of a training ------------------------------------------------------------------------------
+
+    def send_prepared(self, to: str) -> Prepared:  # noqa: ARG002
+        """Tell the analyst that this party has all it needs of a training."""
+        return Prepared(self.name)
+
+    def receive_commit(self, message: Commit) -> None:
+        """Use what the run has trained."""
+        self.run = message.run
+
+    def send_committed(self, to: str) -> Prepared:  # noqa: ARG002
+        """Tell the analyst that it is used."""
+        return Prepared(self.name)
+
     # --- on disk ------------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> None:
         """Write the party to a folder of its own. It holds the private maps and seeds: keep it where the data are."""
-        write_folder(folder, self._state())
+        write_folder(folder, self.state())
 
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read a party from its folder. Its rows are not in it; what it remembers of them is."""
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
-        with understood(folder):
+        with interpreting(folder):
             return cls._from_state(state)
 
-    def _state(self) -> State:
+    def state(self) -> State:
+        """What the party is made of, to be written to disk; its rows are not in it."""
         content = {
             "name": self.name,
+            "run": self.run,
             "agreement": self.agreement.to_dict(),
             "private_seed": hex(self.private_seed),
             "anchor_seed": hex(self.anchor_seed or 0),
@@ -248,6 +291,7 @@ class Party:
             private_seed=int(content["private_seed"], 16),
             instance_models=content["instance_models"],
         )
+        party.run = content["run"]
         party.receive_anchor(AnchorSeed(int(content["anchor_seed"], 16)))
         if "rotation" in arrays:
             party._reduction = TransformerReduction(state.models["reduction"], arrays["rotation"])

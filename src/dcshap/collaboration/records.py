@@ -1,19 +1,24 @@
-"""Record identifiers: how vertical parties find each other's rows, and the analyst does so without knowing whose."""
+"""Records of vertical parties: how rows that parties hold of the same person are found, in one place for all.
+
+The analyst joins them by pseudonyms, without knowing whose they are.
+"""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dcshap._tables import is_array
+from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 
-__all__ = ["Pseudonyms", "identifiers", "pseudonyms"]
+__all__ = ["Pseudonyms", "Records", "identifiers", "in_one_order", "pseudonyms"]
 
 Pseudonyms = npt.NDArray[np.void]  # 16 bytes each
 
@@ -21,11 +26,11 @@ _DTYPE = np.dtype("V16")
 
 
 def identifiers(table: Any) -> list[str]:
-    """The record identifiers of a table: a DataFrame's index, or the row numbers of anything else.
+    """The record identifiers of a table: a pandas index, or the row numbers of anything else.
 
     Identifiers are compared as text, so that 17, "17" and 17.0 (as an integer column with gaps is read) are one.
     """
-    if is_array(table) or not isinstance(table, pd.DataFrame | pd.Series):
+    if not isinstance(table, pd.DataFrame | pd.Series):
         return [str(row) for row in range(len(table))]
     if table.index.hasnans:
         raise InputError(f"Record identifiers must not be missing. {int(np.sum(table.index.isna()))} are.")
@@ -47,3 +52,69 @@ def pseudonyms(names: Sequence[str], *, key: bytes) -> Pseudonyms:
     """Keyed pseudonyms (n,): equal where identifiers are, and meaningless without the key."""
     joined = b"".join(hmac.digest(key, name.encode(), "sha256")[: _DTYPE.itemsize] for name in names)
     return np.frombuffer(joined, dtype=_DTYPE)
+
+
+@dataclass(frozen=True)
+class Records:
+    """A party's columns of some records.
+
+    Attributes
+    ----------
+    identifiers : list of str
+    index : Index
+        The identifiers as they stood in the table, to be shown with the records.
+    codes : array of shape (n, M)
+    """
+
+    identifiers: list[str]
+    index: pd.Index[Any]
+    codes: FloatArray
+
+    @classmethod
+    def of(cls, table: Any, codes: FloatArray) -> Records:
+        """The records of a table whose rows have these codes (n, M)."""
+        index = table.index if isinstance(table, pd.DataFrame) else pd.RangeIndex(len(codes))
+        return cls(identifiers(table), index, codes)
+
+    def __len__(self) -> int:
+        return len(self.identifiers)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.identifiers)}
+
+    def lacking(self, wanted: Sequence[str]) -> int:
+        """How many of some records are not among these."""
+        return sum(name not in self._rows for name in wanted)
+
+    def select(self, wanted: Sequence[str]) -> Records:
+        """These of the records, in this order.
+
+        Raises
+        ------
+        InputError
+            Saying how many are not there, not which.
+        """
+        lacking = self.lacking(wanted)
+        if lacking:
+            raise InputError(f"All records that are asked for must be held. {lacking} of {len(wanted)} are not.")
+        rows = [self._rows[name] for name in wanted]
+        return Records(list(wanted), self.index[rows], self.codes[rows])
+
+
+def in_one_order(held: Mapping[str, Records]) -> dict[str, Records]:
+    """All parties' records in the order of the first party's, and shown under its identifiers.
+
+    Raises
+    ------
+    InputError
+        If not all parties hold the same records; how many some lack is said, not which.
+    """
+    every = sorted({name for records in held.values() for name in records.identifiers})
+    lacking = {party: records.lacking(every) for party, records in held.items()}
+    if any(lacking.values()):
+        said = "; ".join(f"{party!r} lacks {count} of {len(every)}" for party, count in lacking.items() if count)
+        raise InputError(f"All parties must hold the records that are asked for. {said}.")
+    first = next(iter(held.values()))
+    ordered = {party: records.select(first.identifiers) for party, records in held.items()}
+    return {party: Records(first.identifiers, first.index, records.codes) for party, records in ordered.items()}

@@ -7,8 +7,8 @@ from io import BytesIO
 import pandas as pd
 from sklearn.utils import Bunch
 
+from dcshap.datasets.choices import Source, Subset, as_bunch, check_option
 from dcshap.datasets.files import read_embedded, read_published
-from dcshap.datasets.options import Source, Subset, check_option
 
 __all__ = ["load_adult"]
 
@@ -97,13 +97,7 @@ def load_adult(subset: Subset = "all", *, source: Source = "embedded") -> Bunch:
     parts: tuple[Subset, ...] = ("train", "test") if subset == "all" else (subset,)
     frame = pd.concat([_read_part(part, source) for part in parts], ignore_index=True)
     target = frame.pop("income").str.startswith(">").astype("int64")
-    return Bunch(
-        data=frame,
-        target=target,
-        feature_names=list(frame.columns),
-        target_names=["<=50K", ">50K"],
-        DESCR=_DESCR,
-    )
+    return as_bunch(frame, target, ["<=50K", ">50K"], _DESCR)
 
 
 def _read_part(part: Subset, source: Source) -> pd.DataFrame:

@@ -48,45 +48,23 @@ class PublishedFile:
     url: str
 
 
-PUBLISHED: dict[str, PublishedFile] = {
-    file.name: file
-    for file in (
-        PublishedFile(
-            name="adult/adult.data",
-            sha256="5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-            url=f"{_UCI}/adult/adult.data",
-        ),
-        PublishedFile(
-            name="adult/adult.test",
-            sha256="a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-            url=f"{_UCI}/adult/adult.test",
-        ),
-        PublishedFile(
-            name="heart/processed.cleveland.data",
-            sha256="a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8",
-            url=f"{_UCI}/heart-disease/processed.cleveland.data",
-        ),
-        PublishedFile(
-            name="heart/processed.hungarian.data",
-            sha256="d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796",
-            url=f"{_UCI}/heart-disease/processed.hungarian.data",
-        ),
-        PublishedFile(
-            name="heart/processed.switzerland.data",
-            sha256="834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314",
-            url=f"{_UCI}/heart-disease/processed.switzerland.data",
-        ),
-        PublishedFile(
-            name="heart/processed.va.data",
-            sha256="e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f",
-            url=f"{_UCI}/heart-disease/processed.va.data",
-        ),
-        PublishedFile(
-            name="pima/pima-indians-diabetes.data.csv",
-            sha256="6bfe5d0f379d17a0e0819b996407e3c09bf80febd4287f2ed212190dfff154af",
-            url="https://raw.githubusercontent.com/jbrownlee/Datasets/master/pima-indians-diabetes.data.csv",
-        ),
-    )
+_HASHES = {
+    "adult/adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    "adult/adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    "heart/processed.cleveland.data": "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8",
+    "heart/processed.hungarian.data": "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796",
+    "heart/processed.switzerland.data": "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314",
+    "heart/processed.va.data": "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f",
+    "pima/pima-indians-diabetes.data.csv": "6bfe5d0f379d17a0e0819b996407e3c09bf80febd4287f2ed212190dfff154af",
+}
+_ADDRESSES = {
+    "adult": f"{_UCI}/adult",
+    "heart": f"{_UCI}/heart-disease",
+    "pima": "https://raw.githubusercontent.com/jbrownlee/Datasets/master",
+}
+PUBLISHED = {
+    f"{folder}/{file}": PublishedFile(name=f"{folder}/{file}", sha256=sha256, url=f"{_ADDRESSES[folder]}/{file}")
+    for (folder, file), sha256 in ((name.split("/"), sha256) for name, sha256 in _HASHES.items())
 }
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
+from dcshap.datasets.choices import Source, Zeros, as_bunch, check_option
 from dcshap.datasets.files import read_embedded, read_published
-from dcshap.datasets.options import Source, Zeros, check_option
 
 __all__ = ["load_heart", "load_heart_hospitals"]
 
@@ -143,12 +143,4 @@ def _parse(content: bytes) -> pd.DataFrame:
 
 def _bunch(frame: pd.DataFrame, descr: str, **beside: pd.Series) -> Bunch:
     target = (frame["num"] > 0).astype("int64").rename("disease")
-    data = frame.drop(columns="num")
-    return Bunch(
-        data=data,
-        target=target,
-        feature_names=list(data.columns),
-        target_names=list(_TARGET_NAMES),
-        DESCR=descr,
-        **beside,
-    )
+    return as_bunch(frame.drop(columns="num"), target, _TARGET_NAMES, descr, **beside)

@@ -7,8 +7,8 @@ from io import BytesIO
 import pandas as pd
 from sklearn.utils import Bunch
 
+from dcshap.datasets.choices import Zeros, as_bunch, check_option
 from dcshap.datasets.files import read_published
-from dcshap.datasets.options import Zeros, check_option
 
 __all__ = ["load_pima"]
 
@@ -61,10 +61,4 @@ def load_pima(*, zeros: Zeros = "keep") -> Bunch:
     target = frame.pop("outcome").astype("int64")
     if zeros == "missing":
         frame[_NEVER_ZERO] = frame[_NEVER_ZERO].mask(frame[_NEVER_ZERO] == 0)
-    return Bunch(
-        data=frame,
-        target=target,
-        feature_names=list(frame.columns),
-        target_names=["no diabetes", "diabetes"],
-        DESCR=_DESCR,
-    )
+    return as_bunch(frame, target, ["no diabetes", "diabetes"], _DESCR)

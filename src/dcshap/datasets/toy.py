@@ -7,6 +7,8 @@ from collections.abc import Callable
 import sklearn.datasets
 from sklearn.utils import Bunch
 
+from dcshap.datasets.choices import as_bunch
+
 __all__ = ["load_breast_cancer", "load_iris", "load_wine"]
 
 
@@ -54,13 +56,8 @@ def load_breast_cancer() -> Bunch:
 
 def _from_sklearn(load: Callable[..., Bunch], *, target: str) -> Bunch:
     loaded = load(as_frame=True)
-    return Bunch(
-        data=loaded.data,
-        target=loaded.target.astype("int64").rename(target),
-        feature_names=list(loaded.data.columns),
-        target_names=[str(name) for name in loaded.target_names],
-        DESCR=_provenance(loaded.DESCR),
-    )
+    labels = loaded.target.astype("int64").rename(target)
+    return as_bunch(loaded.data, labels, loaded.target_names, _provenance(loaded.DESCR))
 
 
 def _provenance(descr: str) -> str:

@@ -1,6 +1,5 @@
 """Explanations that agree: Algorithms 2 to 4, party views, and how far explanations differ."""
 
-from dcshap.explanation.collaborations import HorizontalCollaboration, VerticalCollaboration
 from dcshap.explanation.disagreement import Disagreement, disagreement
 from dcshap.explanation.reference import Reference, reference_of
 from dcshap.explanation.statement import PartyExplanation
@@ -9,10 +8,8 @@ from dcshap.shapley import Explanation  # from here, `Explanation.load` knows th
 __all__ = [
     "Disagreement",
     "Explanation",
-    "HorizontalCollaboration",
     "PartyExplanation",
     "Reference",
-    "VerticalCollaboration",
     "disagreement",
     "reference_of",
 ]

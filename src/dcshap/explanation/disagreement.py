@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
+from dcshap.explanation.statement import require_one_run
 from dcshap.shapley import Explanation
 
 __all__ = ["Disagreement", "disagreement", "sources_of"]
@@ -150,6 +151,7 @@ def _with_outputs(values: FloatArray) -> FloatArray:
 def _require_comparable(explanations: Mapping[str, Explanation]) -> None:
     if not isinstance(explanations, Mapping) or len(explanations) < 2:
         raise InputError("A comparison needs a mapping of at least two parties' explanations.")
+    require_one_run(explanations)
     first_name, first = next(iter(explanations.items()))
     for name, each in explanations.items():
         if each.values.shape != first.values.shape or each.feature_names != first.feature_names:

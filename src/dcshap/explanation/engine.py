@@ -11,12 +11,10 @@ from sklearn.base import is_classifier
 
 from dcshap._typing import FloatArray
 from dcshap.collaboration.party import Party
-from dcshap.collaboration.records import Pseudonyms, identifiers, pseudonyms
-from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import ModelError
 from dcshap.shapley.options import EngineOptions
 
-__all__ = ["EngineOptions", "column_offsets", "columns_in_common_space", "outputs_of", "pseudonyms_of"]
+__all__ = ["EngineOptions", "column_offsets", "columns_in_common_space", "outputs_of"]
 
 
 def outputs_of(model: Any) -> Callable[[FloatArray], FloatArray]:
@@ -46,8 +44,3 @@ def columns_in_common_space(widths: Mapping[str, int]) -> dict[str, slice]:
     """Where each party's representation is in the model's input, given how wide the representations are."""
     ends = np.cumsum([0, *widths.values()])
     return {name: slice(int(a), int(b)) for name, (a, b) in zip(widths, pairwise(ends), strict=True)}
-
-
-def pseudonyms_of(party: VerticalParty, X: Any) -> Pseudonyms:
-    """What the party calls the records of a table towards others."""
-    return pseudonyms(identifiers(X), key=party.key)

@@ -13,22 +13,21 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from dcshap._tables import as_frame
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.collaboration.alignment import to_grid
 from dcshap.collaboration.analyst import Analyst
+from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, ProtocolError
+from dcshap.explanation.disclosures import CoalitionTable, RecordOffsets, RecordPart
 from dcshap.explanation.engine import (
     EngineOptions,
     column_offsets,
     columns_in_common_space,
     outputs_of,
-    pseudonyms_of,
 )
-from dcshap.explanation.messages import CoalitionTable, RecordOffsets, RecordPart
 from dcshap.explanation.reference import chosen_reference, reference_of
-from dcshap.explanation.statement import PartyExplanation
+from dcshap.explanation.statement import PartyExplanation, side_by_side
 from dcshap.shapley import additive_shapley_values, coalition_shapley_values
 
 __all__ = ["disclose_columns", "explain_all", "record_part", "with_parts"]
@@ -36,27 +35,28 @@ __all__ = ["disclose_columns", "explain_all", "record_part", "with_parts"]
 MAX_TABLE = 16  # columns of a party whose reduction is not linear: 2^16 rows a record
 
 
-def disclose_columns(party: VerticalParty, X: Any, *, reference: Any = "anchor") -> RecordOffsets | CoalitionTable:
+def disclose_columns(
+    party: VerticalParty, records: Records, *, reference: Any = "anchor"
+) -> RecordOffsets | CoalitionTable:
     """What each of a party's columns adds to its representation, for the analyst to evaluate every coalition."""
     row = reference_of(party, reference)
-    codes = party.agreement.schema.codes(X, missing=party.agreement.missing)
     names = party.agreement.schema.names
     if party.linear_reduction is not None:
-        offsets = column_offsets(party, codes, row.codes, party.linear_reduction.weights)
+        offsets = column_offsets(party, records.codes, row.codes, party.linear_reduction.weights)
         # Algorithm 3, lines 1 to 4: F_i is linear, so F_i of every coalition is a sum of these
-        return RecordOffsets(party.name, pseudonyms_of(party, X), names, party.reduce_codes(row.codes)[0], offsets)
+        return RecordOffsets(party.name, party.pseudonyms_of(records), names, party.reduce_codes(row.codes)[0], offsets)
     if len(names) > MAX_TABLE:
         raise InputError(
             f"Algorithm 3 needs a linear reduction at a party with more than {MAX_TABLE} columns. {party.name!r} has "
             f"{len(names)}. Use index='owen', which needs two vectors per party only."
         )
-    filled = np.where(np.isnan(codes), party.anchor.reference(), codes)
+    filled = np.where(np.isnan(records.codes), party.anchor.reference(), records.codes)
     # Algorithm 3, line 1: S
     inside = (np.arange(1 << len(names))[:, None] >> np.arange(len(names))) & 1 == 1
     # Algorithm 3, lines 2 to 4: X'_i, the party's columns of all coalitions, and F_i(X'_i)
     rows = [party.reduce_codes(np.where(inside, x, row.codes)) for x in filled]
     table = np.stack(rows) if rows else np.empty((0, len(inside), party.reduce_codes(row.codes).shape[1]))
-    return CoalitionTable(party.name, pseudonyms_of(party, X), names, table)
+    return CoalitionTable(party.name, party.pseudonyms_of(records), names, table)
 
 
 def explain_all(
@@ -67,8 +67,8 @@ def explain_all(
     if set(given) != set(analyst.widths_):
         raise ProtocolError(f"Algorithm 3 needs every party of {list(analyst.widths_)}. Got {sorted(given)}.")
     ordered = [given[name] for name in analyst.widths_]
-    records = ordered[0].pseudonyms
-    if any(not np.array_equal(part.pseudonyms, records) for part in ordered):
+    asked = ordered[0].pseudonyms
+    if any(not np.array_equal(part.pseudonyms, asked) for part in ordered):
         raise ProtocolError("All parties must represent the same records in the same order.")
     names = tuple(name for part in ordered for name in part.names)
     # Algorithm 3, lines 6 and 7: the model's answers to X̂, and Algorithm 1
@@ -77,7 +77,7 @@ def explain_all(
         explained = additive_shapley_values(
             outputs_of(analyst.model_), base, offsets, resolution=analyst.resolution_, feature_names=names, **options
         )
-        return PartyExplanation.of(explained)
+        return PartyExplanation.of(explained, run=analyst.run)
 
     def points_of(sample: int, inside: BoolArray) -> FloatArray:
         columns, start = [], 0
@@ -89,8 +89,9 @@ def explain_all(
 
     return PartyExplanation.of(
         coalition_shapley_values(
-            outputs_of(analyst.model_), points_of, n_samples=len(records), feature_names=names, **options
-        )
+            outputs_of(analyst.model_), points_of, n_samples=len(asked), feature_names=names, **options
+        ),
+        run=analyst.run,
     )
 
 
@@ -114,11 +115,10 @@ def _coalition_rows(part: RecordOffsets | CoalitionTable, sample: int, inside: B
     return rows
 
 
-def record_part(party: VerticalParty, X: Any, *, reference: Any = "anchor") -> RecordPart:
+def record_part(party: VerticalParty, records: Records, *, reference: Any = "anchor") -> RecordPart:
     """A party's columns of records and of the reference, as the requester who holds them sees them."""
     row = chosen_reference(party, reference)
-    codes = party.agreement.schema.codes(X, missing=party.agreement.missing)
-    data = party.agreement.schema.frame(codes).set_axis(as_frame(X).index)
+    data = party.agreement.schema.frame(records.codes).set_axis(records.index)
     return RecordPart(party.name, data, row.frame, row.fingerprint)
 
 
@@ -130,7 +130,7 @@ def with_parts(explained: PartyExplanation, parts: Sequence[RecordPart]) -> Part
         values=explained.values[:, order],
         standard_errors=explained.standard_errors[:, order],
         feature_names=tuple(explained.feature_names[at] for at in order),
-        data=pd.concat([part.data for part in parts], axis=1),
+        data=side_by_side([part.data for part in parts]),
         reference=pd.concat([part.reference for part in parts], axis=1),
         reference_fingerprint="-".join(part.fingerprint for part in parts),
     )

@@ -40,6 +40,7 @@ def explain_rows(
         reference=row.frame,
         reference_fingerprint=row.fingerprint,
         party=party.name,
+        run=party.run,
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
+import pandas as pd
+
+from dcshap.exceptions import InputError
 from dcshap.shapley import Explanation
 
-__all__ = ["PartyExplanation", "bars_of"]
+__all__ = ["PartyExplanation", "bars_of", "require_one_run", "side_by_side"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -55,3 +58,17 @@ class PartyExplanation(Explanation):
 def bars_of(explanation: Explanation) -> Mapping[str, tuple[str, ...]]:
     """The players of any explanation that stand for other parties; none outside a collaboration."""
     return explanation.bars if isinstance(explanation, PartyExplanation) else {}
+
+
+def require_one_run(explanations: Mapping[str, Explanation]) -> None:
+    """Refuse to put explanations together, or to compare them, that are of different trainings."""
+    runs = {name: each.run for name, each in explanations.items() if isinstance(each, PartyExplanation) and each.run}
+    if len(set(runs.values())) > 1:
+        said = ", ".join(f"{name!r} {str(run)[:8]}" for name, run in runs.items())
+        raise InputError(f"Explanations must be of one training. They are of different runs: {said}. Train again.")
+
+
+def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Parties' columns of the same records, in the same order, as one table under the first party's identifiers."""
+    index = tables[0].index
+    return pd.concat([table.set_axis(index) for table in tables], axis=1)

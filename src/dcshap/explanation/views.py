@@ -14,22 +14,21 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from dcshap._tables import as_frame
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.collaboration.alignment import to_grid
 from dcshap.collaboration.messages import SharedModel
+from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
+from dcshap.explanation.disclosures import RecordVectors
 from dcshap.explanation.engine import (
     EngineOptions,
     column_offsets,
     columns_in_common_space,
     outputs_of,
-    pseudonyms_of,
 )
-from dcshap.explanation.messages import RecordVectors
 from dcshap.explanation.reference import chosen_reference, reference_of
-from dcshap.explanation.statement import PartyExplanation
+from dcshap.explanation.statement import PartyExplanation, require_one_run, side_by_side
 from dcshap.shapley import additive_shapley_values, coalition_shapley_values
 from dcshap.shapley.game.coalition_points import PointsOf
 
@@ -38,19 +37,18 @@ __all__ = ["DC_FEATURES", "disclose", "explain_view", "unite_views"]
 DC_FEATURES = "DC Features"
 
 
-def disclose(party: VerticalParty, X: Any, *, reference: Any = "anchor") -> RecordVectors:
+def disclose(party: VerticalParty, records: Records, *, reference: Any = "anchor") -> RecordVectors:
     """The two vectors per record that another party's view needs of this one."""
     row = chosen_reference(party, reference)
-    codes = party.agreement.schema.codes(X, missing=party.agreement.missing)
     # Algorithm 4, inputs: the guest's features x̂_g and reference r̂_g, both as representations
     return RecordVectors(
-        party.name, pseudonyms_of(party, X), party.reduce_codes(codes), party.reduce_codes(row.codes)[0]
+        party.name, party.pseudonyms_of(records), party.reduce_codes(records.codes), party.reduce_codes(row.codes)[0]
     )
 
 
 def explain_view(
     party: VerticalParty,
-    X: Any,
+    records: Records,
     others: Sequence[RecordVectors],
     *,
     index: str = "shapley",
@@ -64,7 +62,7 @@ def explain_view(
     ----------
     party : VerticalParty
         With a copy of the model.
-    X : table of shape (n, M_k)
+    records : Records
         The party's own columns of the records.
     others : sequence of RecordVectors
         Two vectors per record from each other party.
@@ -78,8 +76,7 @@ def explain_view(
         raise InputError("Party views keep one bar per party: merging parties would make another game of it.")
     shared = _shared_model(party)
     row = reference_of(party, reference)
-    codes = party.agreement.schema.codes(X, missing=party.agreement.missing)
-    own, vectors = party.agreement.schema.names, _in_order(party, X, others, shared)
+    own, vectors = party.agreement.schema.names, _in_order(party, records, others, shared)
     bars = _bars([each.party for each in vectors], merged=merged)
     names = (*own, *bars)  # Algorithm 4, line 1: M = h + 1, or one more for every further guest
     game: dict[str, Any] = {"feature_names": names, "index": index, **options}
@@ -88,20 +85,21 @@ def explain_view(
     outputs = outputs_of(shared.model)
     # Algorithm 4, lines 15 and 16: the model's answers to all coalitions' points, and Algorithm 1
     if party.linear_reduction is not None:
-        base, offsets = _view_offsets(party, codes, row.codes, vectors, shared)
+        base, offsets = _view_offsets(party, records.codes, row.codes, vectors, shared)
         if merged:
             guests = offsets[:, len(own) :].sum(axis=1, keepdims=True)
             offsets = np.concatenate([offsets[:, : len(own)], guests], axis=1)
         explained = additive_shapley_values(outputs, base, offsets, resolution=shared.resolution, **game)
     else:
-        points_of = _view_points(party, codes, row.codes, vectors, shared)
-        explained = coalition_shapley_values(outputs, points_of, n_samples=len(codes), **game)
+        points_of = _view_points(party, records.codes, row.codes, vectors, shared)
+        explained = coalition_shapley_values(outputs, points_of, n_samples=len(records), **game)
     return PartyExplanation.of(
         explained,
-        data=party.agreement.schema.frame(codes).set_axis(as_frame(X).index),
+        data=party.agreement.schema.frame(records.codes).set_axis(records.index),
         reference=row.frame,
         reference_fingerprint=row.fingerprint,
         party=party.name,
+        run=party.run,
         view=party.name,
         blocks=None,
         bars=bars,
@@ -125,14 +123,14 @@ def _bars(others: Sequence[str], *, merged: bool) -> dict[str, tuple[str, ...]]:
 
 
 def _in_order(
-    party: VerticalParty, X: Any, others: Sequence[RecordVectors], shared: SharedModel
+    party: VerticalParty, records: Records, others: Sequence[RecordVectors], shared: SharedModel
 ) -> list[RecordVectors]:
-    """The other parties' vectors in the model's order of parties, their records in the order of X."""
+    """The other parties' vectors in the model's order of parties, their records in the order of this party's."""
     given = {each.party: each for each in others}
     wanted = [name for name in shared.widths if name != party.name]
     if set(given) != set(wanted):
         raise ProtocolError(f"A view needs two vectors from each of {wanted}. Got {sorted(given)}.")
-    mine = [pseudonym.tobytes() for pseudonym in pseudonyms_of(party, X)]
+    mine = [pseudonym.tobytes() for pseudonym in party.pseudonyms_of(records)]
     return [_reordered(given[name], mine, shared.widths[name]) for name in wanted]
 
 
@@ -199,6 +197,7 @@ def unite_views(views: Mapping[str, PartyExplanation]) -> PartyExplanation:
     """The full view by Owen values: the union of the party views, each of which gives its own features' values."""
     if len(views) < 2 or any(view.index != "owen" or view.view != name for name, view in views.items()):
         raise InputError("A full view needs the Owen view of every party, by the party's name.")
+    require_one_run(views)
     names = {name: view.own_features for name, view in views.items()}
     own = {name: [view.feature_names.index(each) for each in names[name]] for name, view in views.items()}
     each_view = list(views.values())
@@ -209,7 +208,7 @@ def unite_views(views: Mapping[str, PartyExplanation]) -> PartyExplanation:
         feature_names=tuple(feature for each in names.values() for feature in each),
         n_evals=np.sum([view.n_evals for view in each_view], axis=0),
         converged=np.all([view.converged for view in each_view], axis=0),
-        data=pd.concat([view.data for view in each_view], axis=1),
+        data=side_by_side([view.data for view in each_view]),
         reference=pd.concat([view.reference for view in each_view], axis=1),
         reference_fingerprint="-".join(str(view.reference_fingerprint) for view in each_view),
         blocks=names,

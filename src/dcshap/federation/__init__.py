@@ -1,6 +1,4 @@
-"""The same collaborations between separate organisations, over mutual TLS, on NVIDIA FLARE.
+"""The same collaborations between separate organisations.
 
-Needs `pip install dcshap[federation]`. The roles and messages are those of `dcshap.collaboration` and
-`dcshap.explanation`; here they are written down (`wire`), sealed (`identity`), carried (`executor`, `controller`) and
-counted (`ledger`).
+`seals` signs, seals and records what travels, `site` is a participant's own place, `flare` the network's engine.
 """

@@ -15,14 +15,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import Schema, datasets
-from dcshap.collaboration import HorizontalParty
 from dcshap.collaboration.messages import ANALYST
 from dcshap.explanation.rows import explain_rows
 from dcshap.explanation.statement import PartyExplanation
-from dcshap.federation.ledger import Ledger
-from dcshap.federation.local import LocalFederation
-from dcshap.federation.setup import init_party
-from dcshap.federation.site import CollaborationConfig, Right
+from dcshap.federation.flare.local import LocalFederation
+from dcshap.federation.flare.preparation import init_party
+from dcshap.federation.seals.ledger import Ledger
+from dcshap.federation.site.configuration import CollaborationConfig, Right, SiteConfig
+from dcshap.federation.site.party_site import load_trained
 
 __all__ = ["Outcome", "run_demo"]
 
@@ -154,10 +154,7 @@ def _ask(built: LocalFederation, clock: _Clock) -> dict[str, PartyExplanation]:
 
 def _alone(built: LocalFederation) -> dict[str, PartyExplanation]:
     row = _people().drop(columns="income").tail(1).reset_index(drop=True)
-    return {
-        name: explain_rows(HorizontalParty.load(built.kits[name].folder / "dcshap" / ROWS / "party"), row)
-        for name in PARTIES
-    }
+    return {name: explain_rows(load_trained(SiteConfig.load(built.kits[name].folder), ROWS), row) for name in PARTIES}
 
 
 def travelled(built: LocalFederation) -> pd.DataFrame:

@@ -1,275 +1,68 @@
-"""Whoever asks: trains a collaboration, asks how far it is, and for explanations, with a certificate of the project."""
+"""Whoever asks: signs requests, seals them to the parties, and makes one explanation of what they answer. No engine."""
 
 from __future__ import annotations
 
-import base64
-import tempfile
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from uuid import uuid4
 
-from nvflare.fuel.flare_api import api_spec as engine
-from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
-from nvflare.tool.cli_output import set_output_format
-
-from dcshap.collaboration.storage import write_model
-from dcshap.exceptions import FederationError, InputError
-from dcshap.explanation.joint import with_parts
-from dcshap.explanation.messages import Answer, RecordPart
+from dcshap.collaboration.messages import ANALYST, REQUESTER, Message
+from dcshap.collaboration.party import FULL
+from dcshap.exceptions import DcshapError, InputError, ProtocolError
+from dcshap.explanation.answering import Asking
+from dcshap.explanation.disclosures import Prediction, Request
 from dcshap.explanation.statement import PartyExplanation
-from dcshap.explanation.views import unite_views
-from dcshap.federation.conductor import RunSettings
-from dcshap.federation.identity import Certificate, Identity
-from dcshap.federation.job import NAME_BEGINS, write_job
-from dcshap.federation.kits import Kit
-from dcshap.federation.party import message_of
-from dcshap.federation.replies import raise_remote
-from dcshap.federation.requests import Request
-from dcshap.federation.site import FULL
-from dcshap.federation.vertical import REQUEST
+from dcshap.federation.seals.envelopes import open_envelope
+from dcshap.federation.seals.identity import Identity
+from dcshap.federation.seals.post import Post, PostOffice
+from dcshap.federation.seals.requests import sign_request
+from dcshap.federation.seals.wire import unpack
+from dcshap.federation.site.admission import viewers_of
+from dcshap.protocol import Answered, Cast, Node, Step
+from dcshap.protocol.carrier import all_or_error
+from dcshap.protocol.steps import ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT, Protocol
 
-__all__ = ["Requester"]
+__all__ = ["Exchange", "Requester"]
 
-_REFUSED = (engine.AuthenticationError, engine.AuthorizationError)
-_UNREACHABLE = (
-    engine.CommandError,
-    engine.InternalError,
-    engine.InvalidJobDefinition,
-    engine.InvalidTarget,
-    engine.JobNotDone,
-    engine.JobNotFound,
-    engine.JobNotRunning,
-    engine.NoClientsAvailable,
-    engine.NoConnection,
-    engine.NoReply,
-    engine.SessionClosed,
-    RuntimeError,  # what the engine raises for everything else
-)
-_ALIVE = ("RUNNING", "DISPATCHED", "SUBMITTED")
-_POLL = 0.25
-_AT_ONCE = 5.0  # seconds that a run may take to say how far it is
-Watch = Callable[[dict[str, Any]], None]
+# A session's identifier and envelopes by party -> the parties' replies, and the analyst's own envelopes.
+Exchange = Callable[[str, Mapping[str, bytes]], Mapping[str, list[bytes]]]
 
 
 class Requester:
-    """A session with the analyst's server.
+    """Asks for predictions and explanations of one vertical collaboration.
 
     Parameters
     ----------
-    kit : path
-        The kit of a participant who may ask.
+    identity : Identity
+    collaboration, run : str
+        The run is the training that is asked, as `status` tells it.
+    certificates : mapping of party to its certificate
+    exchange : callable
+        Brings envelopes to the analyst, which brings them to the parties.
     timeout : float
         Seconds that an answer may take.
     """
 
-    def __init__(self, kit: str | Path, *, timeout: float = 30.0) -> None:
-        self.kit = Kit.load(kit, "requester")
-        self.identity = Identity(self.kit.startup)
-        self.timeout = timeout
-        self._session: Session | None = None
-        self._jobs: dict[str, str] = {}
-        self._certificates: dict[str, dict[str, Certificate]] = {}
-        self.timings: dict[str, Any] = {}
-
-    def __enter__(self) -> Self:
-        set_output_format("json")  # what the engine says of itself then goes to stderr
-        try:
-            self._session = new_secure_session(self.kit.name, str(self.kit.folder), timeout=self.timeout)
-            self._session.set_timeout(self.timeout)
-        except _REFUSED as error:
-            raise FederationError(f"The server does not let {self.kit.name!r} in.") from error
-        except _UNREACHABLE as error:
-            raise FederationError("The analyst's server cannot be reached. Is it running?") from error
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._session is not None:
-            self._session.close()
-
-    @property
-    def session(self) -> Session:
-        """The engine's session."""
-        if self._session is None:
-            raise FederationError("Use a Requester in a `with` statement.")
-        return self._session
-
-    # --- who is there -----------------------------------------------------------------------------------------
-
-    def connected(self) -> list[str]:
-        """The parties that are connected to the server."""
-        return sorted(client.name for client in self._call(self.session.get_connected_client_list))
-
-    def wait_for(self, parties: Sequence[str], *, timeout: float) -> None:
-        """Wait until all parties are connected."""
-        until = time.monotonic() + timeout
-        while missing := sorted(set(parties) - set(self.connected())):
-            if time.monotonic() >= until:
-                raise FederationError(f"{missing} did not connect within {timeout:g} s. Is every party started?")
-            time.sleep(_POLL)
-
-    # --- runs ----------------------------------------------------------------------------------------------------
-
-    def train(
+    def __init__(
         self,
+        identity: Identity,
         collaboration: str,
-        model: Any,
+        run: str,
+        certificates: Mapping[str, str],
+        exchange: Exchange,
         *,
-        kind: str,
-        parties: Sequence[str],
-        alignment: str = "affine",
-        timeout: float = 60.0,
-        watch: Watch | None = None,
-    ) -> dict[str, Any]:
-        """Train a collaboration; a vertical one answers requests from then on. What `status` says at the end.
-
-        Parameters
-        ----------
-        collaboration : str
-        model : scikit-learn compatible estimator
-        kind : {"horizontal", "vertical"}
-        parties : sequence of str
-        alignment : {"affine", "svd", "orthogonal"}
-        timeout : float
-            Seconds that a party may take for each step, and all of them together to connect.
-        watch : callable, optional
-            Is given what `status` says, again and again.
-        """
-        settings = RunSettings(
-            collaboration=collaboration,
-            kind=kind,
-            parties=tuple(sorted(parties)),
-            run=uuid4().hex,
-            model=base64.b64encode(write_model(model)).decode(),
-            alignment=alignment,
-            timeout=timeout,
-        )
-        return self._run(settings, watch)
-
-    def serve(
-        self, collaboration: str, *, parties: Sequence[str], timeout: float = 60.0, watch: Watch | None = None
-    ) -> dict[str, Any]:
-        """Have a vertical collaboration that was trained before answer requests again."""
-        settings = RunSettings(collaboration, "vertical", tuple(sorted(parties)), timeout=timeout)
-        return self._run(settings, watch)
-
-    def _run(self, settings: RunSettings, watch: Watch | None) -> dict[str, Any]:
-        self._end(settings.collaboration)
-        self.wait_for(settings.parties, timeout=settings.timeout)
-        with tempfile.TemporaryDirectory() as folder:
-            job = self._call(self.session.submit_job, str(write_job(folder, settings)))
-        self._jobs[settings.collaboration] = job
-        self._certificates.pop(settings.collaboration, None)
-        until = time.monotonic() + settings.timeout
-        while True:
-            status = self._status_of(job)
-            if status is None:
-                self._require_starting(job, until, settings.timeout)
-            else:
-                until = time.monotonic() + settings.timeout
-                if watch is not None:
-                    watch(status)
-                raise_remote({"error": status["error"]})
-                if status["state"] != "training":
-                    return status
-            time.sleep(_POLL)
-
-    def _status_of(self, job: str) -> dict[str, Any] | None:
-        """What a run says of itself; None while it starts, or once it has ended.
-
-        A command that reaches a process which is just starting or ending is lost, and waiting longer does not help.
-        """
-        self.session.set_timeout(min(self.timeout, _AT_ONCE))
-        try:
-            found: dict[str, Any] = self.session.do_app_command(job, "status", {})
-        except _UNREACHABLE:
-            return None
-        finally:
-            self.session.set_timeout(self.timeout)
-        return found
-
-    def _require_starting(self, job: str, until: float, timeout: float) -> None:
-        status = str(self._call(self.session.get_job_meta, job).get("status"))
-        if status.startswith("FINISHED"):
-            raise FederationError(
-                f"The run ended before it began ({status.removeprefix('FINISHED:')}): a site refused the job. Its own "
-                f"log says why."
-            )
-        if time.monotonic() >= until:
-            self._abort(job)
-            raise FederationError(f"The run did not start within {timeout:g} s.")
-
-    def collaborations(self) -> list[str]:
-        """The collaborations that run now, by name."""
-        return sorted({_collaboration_of(job) for job in self._jobs_listed()} - {""})
-
-    def status(self, collaboration: str) -> dict[str, Any]:
-        """How far a collaboration is, and who takes part."""
-        # The newest first: after a server was killed its list still has the run that died with it.
-        for job in self._running(collaboration):
-            found = self._status_of(job)
-            if found is not None:
-                self._jobs[collaboration] = job
-                return found
-        raise FederationError(f"The collaboration {collaboration!r} is not running now. Train it, or `serve` it.")
-
-    def stop(self, collaboration: str) -> None:
-        """End a collaboration's run, if there is one, and wait until it is gone; what was trained is kept."""
-        for job in self._end(collaboration):
-            self._wait_for_end(job)
-
-    def _end(self, collaboration: str) -> list[str]:
-        """Break a collaboration's runs off, but for those that end by themselves; which they are."""
-        jobs = self._running(collaboration)
-        for job in jobs:
-            told = self._status_of(job)
-            if told is None or told["state"] not in ("done", "failed"):
-                self._abort(job)
-        self._forget(collaboration)
-        return jobs
-
-    def _abort(self, job: str) -> None:
-        try:
-            self.session.abort_job(job)
-        except _REFUSED as error:
-            raise FederationError("A run can be ended by whoever has started it.") from error
-        except _UNREACHABLE:
-            return  # it is not running any more
-
-    def _wait_for_end(self, job: str) -> None:
-        until = time.monotonic() + self.timeout
-        while time.monotonic() < until:
-            if str(self._call(self.session.get_job_meta, job).get("status")).startswith("FINISHED"):
-                return
-            time.sleep(_POLL)
-
-    def _forget(self, collaboration: str) -> None:
-        self._jobs.pop(collaboration, None)
-        self._certificates.pop(collaboration, None)
-
-    def _running(self, collaboration: str) -> list[str]:
-        named = [job for job in self._jobs_listed() if _collaboration_of(job) == collaboration]
-        named.sort(key=lambda job: str(job.get("submit_time")), reverse=True)
-        return [str(job["job_id"]) for job in named]
-
-    def _jobs_listed(self) -> list[dict[str, Any]]:
-        jobs: list[dict[str, Any]] = self._call(self.session.list_jobs)
-        return [job for job in jobs if str(job.get("status")) in _ALIVE]
-
-    def _job(self, collaboration: str) -> str:
-        if collaboration not in self._jobs:
-            self.status(collaboration)
-        return self._jobs[collaboration]
-
-    # --- explanations -------------------------------------------------------------------------------------------
+        timeout: float = 30.0,
+    ) -> None:
+        self._identity, self._collaboration, self._run, self._exchange = identity, collaboration, run, exchange
+        self._directory = {
+            name: identity.check(pem, name=name) for name, pem in certificates.items() if name != ANALYST
+        }
+        self._timeout = timeout
+        self.timings: dict[str, Any] = {}
 
     def explain(
         self,
-        collaboration: str,
         records: Sequence[Any],
         *,
         view: str = FULL,
@@ -277,79 +70,63 @@ class Requester:
         merged: bool = False,
         reference: str = "anchor",
     ) -> PartyExplanation:
-        """Explain the predictions of records of a vertical collaboration.
+        """Explain the predictions of records, given by their identifiers; as `VerticalCollaboration.explain`."""
+        if index not in ("shapley", "owen"):
+            raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
+        protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
+        return self._ask(protocol, records, view=view, merged=merged, reference=reference).explanation()
 
-        As `VerticalCollaboration.explain`, with the records' identifiers instead of tables.
-        """
-        request = self._request(collaboration, records, view=view, index=index, merged=merged, reference=reference)
-        parties = self._parties(collaboration)
-        if view == FULL and index == "shapley":
-            answered = self._ask(request, sorted(parties), how="columns")
-            explained = message_of(base64.b64decode(answered["explanation"]), Answer).explanation
-            return with_parts(explained, [self._opened(answered, name, RecordPart) for name in sorted(parties)])
-        asked = sorted(parties) if view == FULL else [view]
-        answered = self._ask(request, asked, how="views")
-        views = {name: self._opened(answered, name, Answer).explanation for name in asked}
-        return unite_views(views) if view == FULL else views[view]
+    def predict(self, records: Sequence[Any], *, view: str = FULL) -> Prediction:
+        """Predict records: class probabilities with their classes, or numbers."""
+        asking = self._ask(PREDICT, records, view=view)
+        if asking.prediction is None:
+            raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
+        return asking.prediction
 
-    def predict(self, collaboration: str, records: Sequence[Any], *, view: str = FULL) -> dict[str, Any]:
-        """Predict records of a vertical collaboration: class probabilities with their classes, or numbers."""
-        request = self._request(collaboration, records, view=view)
-        answered = self._ask(request, sorted(self._parties(collaboration)), how="predict")
-        return {"predictions": answered["predictions"], "classes": answered["classes"]}
-
-    def _request(self, collaboration: str, records: Sequence[Any], **what: Any) -> Request:
-        parties = self._parties(collaboration)
-        if what["view"] != FULL and what["view"] not in parties:
-            raise InputError(f"`view` must be {FULL!r} or one of {sorted(parties)}. Got {what['view']!r}.")
-        return Request(self.kit.name, uuid4().hex, collaboration, tuple(str(record) for record in records), **what)
-
-    def _parties(self, collaboration: str) -> dict[str, Certificate]:
-        if collaboration not in self._certificates:
-            found = self.status(collaboration)["certificates"]
-            self._certificates[collaboration] = {
-                name: self.identity.check(pem, name=name) for name, pem in found.items()
-            }
-        return self._certificates[collaboration]
-
-    def _ask(self, request: Request, parties: Sequence[str], *, how: str) -> dict[str, Any]:
-        signed, to = request.signed(self.identity), self._parties(request.collaboration)
-        unknown = [name for name in parties if name not in to]
-        if unknown:
-            raise InputError(f"`view` must be {FULL!r} or one of {sorted(to)}.")
-        sealed = {name: self.identity.seal(signed, to=to[name], purpose=REQUEST) for name in parties}
-        data = {"to": {name: base64.b64encode(each).decode() for name, each in sealed.items()}, "how": how}
-        began = time.perf_counter()
-        job = self._job(request.collaboration)
-        try:
-            answered: dict[str, Any] = self._call(self.session.do_app_command, job, "ask", data)
-        except FederationError:
-            self._forget(request.collaboration)  # another run may serve it by the time of the next request
-            raise
-        raise_remote(answered)
-        self.timings = {
-            "whole": time.perf_counter() - began,
-            "analyst": answered.get("analyst_seconds"),
-            "parties": answered.get("seconds"),
-        }
-        return answered
-
-    def _opened(self, answered: dict[str, Any], name: str, kind: Any) -> Any:
-        envelope = self.identity.open(base64.b64decode(answered["answers"][name]), purpose="answer", sender=name)
-        return message_of(envelope.content, kind)
-
-    def _call(self, action: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return action(*arguments)
-        except _REFUSED as error:
-            raise FederationError(f"The server does not allow {self.kit.name!r} to do this.") from error
-        except _UNREACHABLE as error:
-            raise FederationError(
-                "The analyst's server did not do what was asked, or in time. Is the collaboration running?"
-            ) from error
+    def _ask(self, protocol: Protocol, records: Sequence[Any], **what: Any) -> Asking:
+        request = Request(
+            requester=self._identity.name,
+            identifier=uuid4().hex,
+            collaboration=self._collaboration,
+            run=self._run,
+            protocol=protocol.name,
+            records=tuple(str(record) for record in records),
+            **what,
+        )
+        parties = tuple(sorted(self._directory))
+        cast = Cast(parties, viewers=viewers_of(request, parties))
+        asking = Asking(sign_request(request, self._identity), parties)
+        office = PostOffice(REQUESTER, self._identity, self._directory)
+        post = _RequesterPost(office, protocol, request.identifier, exchange=self._exchange, patience=self._timeout)
+        Node(REQUESTER, protocol, cast, [asking], post).conduct()
+        self.timings = {"whole": post.seconds, "parties": office.seconds}
+        return asking
 
 
-def _collaboration_of(job: dict[str, Any]) -> str:
-    """The collaboration that a job is a run of; empty if it is none of ours."""
-    name = str(job.get("job_name", job.get("name")))
-    return name.removeprefix(NAME_BEGINS) if name.startswith(NAME_BEGINS) else ""
+class _RequesterPost(Post):
+    """Sends all envelopes at once to the analyst, whose server brings them to the parties."""
+
+    def __init__(self, *args: Any, exchange: Exchange, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._exchange_all = exchange
+        self.seconds = 0.0
+
+    def bring(self, step: Step, messages: Mapping[str, Message | None]) -> list[Answered]:
+        """Ask all parties; what they answer, and what the analyst adds."""
+        sealed, began = {to: self.sealed(step, to, message) for to, message in messages.items()}, time.perf_counter()
+        replies = self._exchange_all(self._session, sealed)
+        self.seconds = time.perf_counter() - began
+        outcomes: dict[str, list[Answered] | DcshapError] = {}
+        for to, asked in sealed.items():
+            try:
+                outcomes[to] = self._office.answers_in(b"".join(replies.get(to, [])), asked, sender=to)
+            except DcshapError as error:
+                outcomes[to] = error
+        return all_or_error(outcomes) + [self._from_analyst(each) for each in replies.get(ANALYST, [])]
+
+    def _from_analyst(self, sealed: bytes) -> Answered:
+        envelope = open_envelope(self._office.identity, sealed, me=REQUESTER)
+        about = envelope.about
+        if (about.sender, about.protocol, about.session) != (ANALYST, self._protocol.name, self._session):
+            raise ProtocolError("What is said to be the analyst's answer belongs to another request.")
+        return Answered(ANALYST, about.step, unpack(envelope.content))

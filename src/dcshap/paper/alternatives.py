@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dcshap.paper.cells import Cell, Results
 from dcshap.paper.comparison import compare_users
-from dcshap.paper.outcome import Experiment, Options, Outcome, Row, table_of
+from dcshap.paper.outcome import Experiment, Group, Options, Outcome, Row, table_of
 from dcshap.paper.settings import DATASETS, PUBLISHED, Changes
 from dcshap.paper.table1 import summary
 
@@ -52,15 +52,21 @@ rounded to the nearest, medians as references, 90 % of the positives and 10 % of
 """
 
 
-def cells(options: Options) -> list[Cell]:
-    """One cell per choice, data set and seed."""
-    return [cell for _, each in _groups(options) for cell in each]
+def groups(options: Options) -> list[Group]:
+    """By data set and choice."""
+    seeds = range(options.n_seeds or N_SEEDS)
+    return [
+        ({"dataset": dataset, "choice": choice.name}, [_cell(choice, dataset, seed) for seed in seeds])
+        for dataset in options.datasets or DATASETS
+        for choice in CHOICES
+        if dataset in choice.datasets
+    ]
 
 
 def outcome(options: Options, results: Results) -> Outcome:
     """One row per choice and data set, one table per data set."""
     rows: list[Row] = []
-    for where, group in _groups(options):
+    for where, group in groups(options):
         figures = summary(where["dataset"], [results[cell] for cell in group])
         rows.append({"experiment": "alternatives", **where, **figures})
     headings = {
@@ -82,16 +88,6 @@ def outcome(options: Options, results: Results) -> Outcome:
     return Outcome(rows, TEXT, tables)
 
 
-def _groups(options: Options) -> list[tuple[dict[str, str], list[Cell]]]:
-    seeds = range(options.n_seeds or N_SEEDS)
-    return [
-        ({"dataset": dataset, "choice": choice.name}, [_cell(choice, dataset, seed) for seed in seeds])
-        for dataset in options.datasets or DATASETS
-        for choice in CHOICES
-        if dataset in choice.datasets
-    ]
-
-
 def _cell(choice: Alternative, dataset: str, seed: int) -> Cell:
     where = {"dataset": dataset, "setting": "paper", "split": choice.split, "seed": seed}
     # Only what differs is named, so that the unchanged choice shares its cells with Table 1.
@@ -100,4 +96,4 @@ def _cell(choice: Alternative, dataset: str, seed: int) -> Cell:
     return Cell.of(compare_users, **where, **changed, **own)
 
 
-ALTERNATIVES = Experiment("alternatives", "What the paper leaves open", cells, outcome)
+ALTERNATIVES = Experiment("alternatives", "What the paper leaves open", groups, outcome)

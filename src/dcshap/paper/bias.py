@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import product
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dcshap._typing import FloatArray
 from dcshap.collaboration.baseline import Baseline
-from dcshap.explanation import HorizontalCollaboration
+from dcshap.collaborations import HorizontalCollaboration
 from dcshap.explanation.reference import Reference, reference_of
-from dcshap.paper.cells import Cell, Results
-from dcshap.paper.outcome import Experiment, Options, Outcome, Row, mean_and_sd, table_of
+from dcshap.paper.cells import Results
+from dcshap.paper.outcome import Experiment, Options, Outcome, Row, by_seed, mean_and_sd, table_of
 from dcshap.paper.settings import DATASETS, collaboration
 from dcshap.paper.tasks import N_EXPLAINED, USERS, Task, horizontal_task
 from dcshap.shapley import shapley_values
@@ -99,17 +99,13 @@ def _distance(one: FloatArray, two: FloatArray) -> float:
     return float(np.sqrt(np.mean((one - two) ** 2, axis=(0, 2))).mean())
 
 
-def cells(options: Options) -> list[Cell]:
-    """One cell per setting, data set and seed."""
-    return [cell for _, each in _groups(options) for cell in each]
+groups = partial(by_seed, explain_bias, n_seeds=N_SEEDS, setting=SETTINGS, split=("skewed",), dataset=DATASETS)
 
 
 def outcome(options: Options, results: Results) -> Outcome:
     """One row per setting, data set and user."""
     rows = [
-        _row(where, user, [results[cell][user] for cell in group])
-        for where, group in _groups(options)
-        for user in USERS
+        _row(where, user, [results[cell][user] for cell in group]) for where, group in groups(options) for user in USERS
     ]
     tables = {}
     for setting in dict.fromkeys(row["setting"] for row in rows):
@@ -129,16 +125,4 @@ def _row(where: dict[str, str], user: str, found: list[dict[str, Any]]) -> Row:
     return row
 
 
-def _groups(options: Options) -> list[tuple[dict[str, str], list[Cell]]]:
-    seeds = range(options.n_seeds or N_SEEDS)
-    wanted = product(options.settings or SETTINGS, options.splits or ("skewed",), options.datasets or DATASETS)
-    return [
-        (
-            {"setting": setting, "split": split, "dataset": dataset},
-            [Cell.of(explain_bias, dataset=dataset, setting=setting, split=split, seed=seed) for seed in seeds],
-        )
-        for setting, split, dataset in wanted
-    ]
-
-
-BIAS = Experiment("bias", "Does a corrected bias still show?", cells, outcome)
+BIAS = Experiment("bias", "Does a corrected bias still show?", groups, outcome)

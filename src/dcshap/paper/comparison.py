@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import product
 from typing import Any
 
 import numpy as np
 
 from dcshap.explanation import disagreement
-from dcshap.paper.cells import Cell
-from dcshap.paper.outcome import Options
 from dcshap.paper.settings import NEIGHBOURS, Changes, collaboration
 from dcshap.paper.tasks import N_EXPLAINED, horizontal_task
 
-__all__ = ["by_seed", "compare_users"]
+__all__ = ["N_SEEDS", "compare_users"]
 
 N_SEEDS = 10
 
@@ -55,18 +51,3 @@ def compare_users(
         "n_features": len(trained.schema_),
         **{method: each.rmse_per_feature.to_dict() for method, each in differences.items()},
     }
-
-
-def by_seed(
-    options: Options, *, settings: Iterable[str], splits: Iterable[str], datasets: Iterable[str]
-) -> list[tuple[dict[str, str], list[Cell]]]:
-    """For each setting, split and data set that is wanted, or of these where nothing is: the cells of its seeds."""
-    seeds = range(options.n_seeds or N_SEEDS)
-    wanted = product(options.settings or settings, options.splits or splits, options.datasets or datasets)
-    return [
-        (
-            {"setting": setting, "split": split, "dataset": dataset},
-            [Cell.of(compare_users, dataset=dataset, setting=setting, split=split, seed=seed) for seed in seeds],
-        )
-        for setting, split, dataset in wanted
-    ]

@@ -6,6 +6,7 @@ positive, user 2 has 24,650, 781 of them positive. So 30 of the rows set aside a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -13,9 +14,9 @@ import pandas as pd
 from dcshap import report
 from dcshap.datasets import contradiction_split, hold_out
 from dcshap.explanation import disagreement
-from dcshap.paper.cells import Cell, Results
-from dcshap.paper.outcome import Experiment, Options, Outcome, Row, table_of
-from dcshap.paper.packing import pack, unpack
+from dcshap.paper.cells import Results
+from dcshap.paper.outcome import Experiment, Options, Outcome, Row, by_seed, table_of
+from dcshap.paper.packing import pack, unpack_all
 from dcshap.paper.settings import N_NEIGHBOURS, SETTINGS, collaboration
 from dcshap.paper.tasks import USERS, adult_parts
 from dcshap.shapley import Explanation
@@ -69,9 +70,7 @@ def explain_both(setting: str, *, seed: int) -> dict[str, Any]:
     }
 
 
-def cells(options: Options) -> list[Cell]:
-    """One cell per setting and seed."""
-    return [cell for _, _, cell in _wanted(options)]
+groups = partial(by_seed, explain_both, n_seeds=N_SEEDS, setting=SETTINGS)
 
 
 def outcome(options: Options, results: Results) -> Outcome:
@@ -79,16 +78,18 @@ def outcome(options: Options, results: Results) -> Outcome:
     rows: list[Row] = []
     tables: dict[str, pd.DataFrame] = {}
     pictures: dict[str, report.Picture] = {}
-    for setting, seed, cell in _wanted(options):
-        explained = {method: _unpacked(results[cell][method]) for method in METHODS}
-        new = [_row(setting, seed, threshold, explained) for threshold in THRESHOLDS]
-        counts = results[cell]["negatives_and_positives"]
-        rows += [row | {"negatives_and_positives": counts} for row in new]
-        if seed == 0:
-            pictures |= _pictures(setting, explained)
-            tables[f"Setting {setting}: contradictions that KernelSHAP shows, and the same by DC-SHAP"] = _found(
-                explained, THRESHOLDS[0]
-            )
+    for where, group in groups(options):
+        setting = where["setting"]
+        for seed, cell in enumerate(group):
+            explained = {method: unpack_all(results[cell][method]) for method in METHODS}
+            new = [_row(setting, seed, threshold, explained) for threshold in THRESHOLDS]
+            counts = results[cell]["negatives_and_positives"]
+            rows += [row | {"negatives_and_positives": counts} for row in new]
+            if seed == 0:
+                pictures |= _pictures(setting, explained)
+                tables[f"Setting {setting}: contradictions that KernelSHAP shows, and the same by DC-SHAP"] = _found(
+                    explained, THRESHOLDS[0]
+                )
     counted = {
         "Contradictions before and after, seed 0": table_of([row for row in rows if row["seed"] == 0], COUNTED),
         "All seeds together": table_of(_totals(rows), COUNTED),
@@ -179,16 +180,4 @@ def _same_prediction(explained: Explained, sample: int) -> bool:
     return bool((first > 0.5) == (second > 0.5) and abs(first - second) < 1.5 / N_NEIGHBOURS)
 
 
-def _unpacked(packed: dict[str, Any]) -> dict[str, Explanation]:
-    return {user: unpack(each) for user, each in packed.items()}
-
-
-def _wanted(options: Options) -> list[tuple[str, int, Cell]]:
-    return [
-        (setting, seed, Cell.of(explain_both, setting=setting, seed=seed))
-        for setting in options.settings or SETTINGS
-        for seed in range(options.n_seeds or N_SEEDS)
-    ]
-
-
-CONTRADICTIONS = Experiment("contradictions", "Section 4.2: contradictory explanations", cells, outcome)
+CONTRADICTIONS = Experiment("contradictions", "Section 4.2: contradictory explanations", groups, outcome)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dcshap import report
-from dcshap.paper.cells import Cell, Results
-from dcshap.paper.outcome import Experiment, Options, Outcome, Row, table_of
-from dcshap.paper.vertical import explain_views, views_of
+from dcshap.paper.cells import Results
+from dcshap.paper.outcome import Experiment, Group, Options, Outcome, Row, by_seed, table_of
+from dcshap.paper.packing import unpack_all
+from dcshap.paper.vertical import explain_views
 
 __all__ = ["EXAMPLE"]
 
@@ -21,14 +22,15 @@ and bars sum to the prediction.
 """
 
 
-def cells(options: Options) -> list[Cell]:  # noqa: ARG001 - one sample of one run, whatever the options
-    """The vertical experiment's cell."""
-    return [Cell.of(explain_views, setting="default", seed=0)]
+def groups(options: Options) -> list[Group]:  # noqa: ARG001 - one sample of one run, whatever the options
+    """That of the vertical experiment."""
+    return by_seed(explain_views, Options(), n_seeds=1, setting=("default",))
 
 
 def outcome(options: Options, results: Results) -> Outcome:
     """One row per view and feature, and a waterfall per view."""
-    views = views_of(results[cells(options)[0]])
+    ((_, (cell,)),) = groups(options)
+    views = unpack_all(results[cell]["views"])
     predictions = views[VIEWS[0]].predictions[:, 1]
     sample = int(np.argmin(np.abs(predictions - PREDICTION)))
     rows: list[Row] = []
@@ -58,4 +60,4 @@ def outcome(options: Options, results: Results) -> Outcome:
     return Outcome(rows, TEXT, tables, pictures)
 
 
-EXAMPLE = Experiment("example", "Section 4.4: one explanation", cells, outcome)
+EXAMPLE = Experiment("example", "Section 4.4: one explanation", groups, outcome)

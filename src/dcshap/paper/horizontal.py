@@ -7,9 +7,9 @@ from functools import partial
 import pandas as pd
 
 from dcshap import report
-from dcshap.paper.cells import Cell, Results
-from dcshap.paper.comparison import by_seed
-from dcshap.paper.outcome import Experiment, Options, Outcome, Row, factor_of, mean_and_sd, table_of
+from dcshap.paper.cells import Results
+from dcshap.paper.comparison import N_SEEDS, compare_users
+from dcshap.paper.outcome import Experiment, Options, Outcome, Row, by_seed, factor_of, mean_and_sd, table_of
 
 __all__ = ["HORIZONTAL"]
 
@@ -23,19 +23,15 @@ The root mean square difference between two users' attributions of 50 held-out r
 seeds, whiskers one standard deviation.
 """
 
-_groups = partial(by_seed, settings=SETTINGS, splits=SPLITS, datasets=DATASETS)
 
-
-def cells(options: Options) -> list[Cell]:
-    """The cells of Table 1, of which this is a closer look."""
-    return [cell for _, each in _groups(options) for cell in each]
+groups = partial(by_seed, compare_users, n_seeds=N_SEEDS, setting=SETTINGS, split=SPLITS, dataset=DATASETS)  # Table 1's
 
 
 def outcome(options: Options, results: Results) -> Outcome:
     """One row per feature, and one bar figure per setting, split and data set."""
     rows: list[Row] = []
     tables, pictures = {}, {}
-    for where, group in _groups(options):
+    for where, group in groups(options):
         found = [results[cell] for cell in group]
         new = [_row(feature, where, found) for feature in found[0]["kernelshap"]]
         title = f"{where['dataset']}, setting {where['setting']}, split {where['split']}"
@@ -72,4 +68,4 @@ def _series(rows: list[Row], what: str) -> dict[str, pd.Series[float]]:
     }
 
 
-HORIZONTAL = Experiment("horizontal", "Section 4.3: differences per feature", cells, outcome)
+HORIZONTAL = Experiment("horizontal", "Section 4.3: differences per feature", groups, outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -10,11 +11,12 @@ import pandas as pd
 from sklearn.base import clone
 
 from dcshap import report
+from dcshap.collaborations import HorizontalCollaboration
 from dcshap.datasets import load_heart_hospitals
-from dcshap.explanation import HorizontalCollaboration, disagreement
-from dcshap.paper.cells import Cell, Results
-from dcshap.paper.outcome import Experiment, Options, Outcome, Row, factor_of, mean_and_sd, table_of
-from dcshap.paper.packing import pack, unpack
+from dcshap.explanation import disagreement
+from dcshap.paper.cells import Results
+from dcshap.paper.outcome import Experiment, Options, Outcome, Row, by_seed, factor_of, mean_and_sd, table_of
+from dcshap.paper.packing import pack, unpack_all
 from dcshap.paper.settings import NEIGHBOURS, SETTINGS, new_model
 from dcshap.shapley import Explanation
 
@@ -78,17 +80,16 @@ def _accuracy(trained: HorizontalCollaboration, train: Rows, test: Rows) -> dict
     return found
 
 
-def cells(options: Options) -> list[Cell]:
-    """One cell per setting and seed."""
-    return [cell for _, each in _groups(options) for cell in each]
+groups = partial(by_seed, explain_patients, n_seeds=N_SEEDS, setting=HOSPITAL_SETTINGS)
 
 
 def outcome(options: Options, results: Results) -> Outcome:
     """One row per setting for all hospitals, and one per pair of them; bars per feature."""
     rows: list[Row] = []
     tables, pictures = {}, {}
-    for setting, group in _groups(options):
-        explained = [{method: _unpacked(results[cell][method]) for method in METHODS} for cell in group]
+    for where, group in groups(options):
+        setting = where["setting"]
+        explained = [{method: unpack_all(results[cell][method]) for method in METHODS} for cell in group]
         pairs = [_pair(setting, pair, explained) for pair in [None, *combinations(explained[0]["dcshap"], 2)]]
         rows += pairs
         headings = {
@@ -105,7 +106,7 @@ def outcome(options: Options, results: Results) -> Outcome:
         columns = {"hospital": "hospital"} | {f"accuracy_{way}": way for way in ("alone", "together", "pooled")}
         tables[f"Setting {setting}: accuracy"] = table_of(accuracies, columns)
         pictures[f"hospitals-{setting}"] = _bars(setting, explained)
-    missing = pd.DataFrame(results[cells(options)[0]]["missing"]).T.rename_axis("hospital").reset_index()
+    missing = pd.DataFrame(results[groups(options)[0][1][0]]["missing"]).T.rename_axis("hospital").reset_index()
     return Outcome(rows, TEXT, tables | {"Share of values that are missing": missing}, pictures)
 
 
@@ -154,16 +155,4 @@ def _per_feature(explained: list[dict[str, dict[str, Explanation]]], method: str
     return mean
 
 
-def _unpacked(packed: dict[str, Any]) -> dict[str, Explanation]:
-    return {name: unpack(each) for name, each in packed.items()}
-
-
-def _groups(options: Options) -> list[tuple[str, list[Cell]]]:
-    wanted = [setting for setting in options.settings or HOSPITAL_SETTINGS if setting in SETTINGS]
-    return [
-        (setting, [Cell.of(explain_patients, setting=setting, seed=seed) for seed in range(options.n_seeds or N_SEEDS)])
-        for setting in wanted
-    ]
-
-
-HOSPITALS = Experiment("hospitals", "Beyond the paper: four hospitals", cells, outcome)
+HOSPITALS = Experiment("hospitals", "Beyond the paper: four hospitals", groups, outcome)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import product
+from functools import partial
 
-from dcshap.paper.cells import Cell, Results
+from dcshap.paper.cells import Results
 from dcshap.paper.comparison import compare_users
-from dcshap.paper.outcome import Experiment, Options, Outcome, Row, table_of
+from dcshap.paper.outcome import Experiment, Options, Outcome, Row, by_seed, table_of
 from dcshap.paper.settings import DATASETS, MODELS, NEIGHBOURS
 from dcshap.paper.table1 import summary
 
@@ -21,15 +21,15 @@ gradient boosting of 50 rounds, and a neural network with 16 hidden units. Five 
 """
 
 
-def cells(options: Options) -> list[Cell]:
-    """One cell per model, setting, split, data set and seed."""
-    return [cell for _, each in _groups(options) for cell in each]
+groups = partial(
+    by_seed, compare_users, n_seeds=N_SEEDS, model=OTHERS, setting=("default",), split=("skewed",), dataset=DATASETS
+)
 
 
 def outcome(options: Options, results: Results) -> Outcome:
     """One row per model, setting, split and data set."""
     rows: list[Row] = []
-    for where, group in _groups(options):
+    for where, group in groups(options):
         row = summary(where["dataset"], [results[cell] for cell in group])
         rows.append({"experiment": "models", **where, **{k: v for k, v in row.items() if not k.startswith("paper_")}})
     headings = {
@@ -45,21 +45,4 @@ def outcome(options: Options, results: Results) -> Outcome:
     return Outcome(rows, TEXT, {"Factor by model": table_of(rows, headings)})
 
 
-def _groups(options: Options) -> list[tuple[dict[str, str], list[Cell]]]:
-    seeds = range(options.n_seeds or N_SEEDS)
-    wanted = product(
-        OTHERS, options.settings or ("default",), options.splits or ("skewed",), options.datasets or DATASETS
-    )
-    return [
-        (
-            {"model": model, "setting": setting, "split": split, "dataset": dataset},
-            [
-                Cell.of(compare_users, dataset=dataset, setting=setting, split=split, seed=seed, model=model)
-                for seed in seeds
-            ],
-        )
-        for model, setting, split, dataset in wanted
-    ]
-
-
-MODEL_KINDS = Experiment("models", "Beyond the paper: other models", cells, outcome)
+MODEL_KINDS = Experiment("models", "Beyond the paper: other models", groups, outcome)

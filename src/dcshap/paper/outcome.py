@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import pandas as pd
 from dcshap.paper.cells import Cell, Results
 from dcshap.report import Picture
 
-__all__ = ["Experiment", "Options", "Outcome", "Row", "factor_of", "mean_and_sd", "table_of"]
+__all__ = ["Experiment", "Group", "Options", "Outcome", "Row", "by_seed", "factor_of", "mean_and_sd", "table_of"]
 
 Row = dict[str, Any]
+Group = tuple[dict[str, str], list[Cell]]  # arguments, and the cells that have them in common
 
 NO_DIFFERENCE = 1e-9  # below it values differ by rounding, and a factor would say nothing
 SMALL = 5e-4  # what three decimals would show as nothing
@@ -46,8 +48,31 @@ class Experiment:
 
     name: str
     title: str
-    cells: Callable[[Options], list[Cell]]
+    groups: Callable[[Options], list[Group]]
     outcome: Callable[[Options, Results], Outcome]
+
+    def cells(self, options: Options) -> list[Cell]:
+        """The cells of all groups."""
+        return [cell for _, group in self.groups(options) for cell in group]
+
+
+def by_seed(task: Callable[..., Any], options: Options, *, n_seeds: int, **defaults: Iterable[str]) -> list[Group]:
+    """A group for each combination of a task's arguments, with one cell per seed.
+
+    Parameters
+    ----------
+    task : callable
+    options : Options
+        What was asked for stands above the defaults.
+    n_seeds : int
+    **defaults : iterable of str
+        Values by argument, such as `setting`, `split` and `dataset`.
+    """
+    asked = {"setting": options.settings, "split": options.splits, "dataset": options.datasets}
+    wanted = [asked.get(name) or values for name, values in defaults.items()]
+    seeds = range(options.n_seeds or n_seeds)
+    places = [dict(zip(defaults, values, strict=True)) for values in product(*wanted)]
+    return [(where, [Cell.of(task, **where, seed=seed) for seed in seeds]) for where in places]
 
 
 def mean_and_sd(values: list[float]) -> tuple[float, float | None]:

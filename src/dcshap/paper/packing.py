@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from dcshap.explanation.statement import PartyExplanation
+from dcshap.shapley import Explanation
 
-__all__ = ["pack", "unpack"]
+__all__ = ["pack", "unpack", "unpack_all"]
 
 _PLAIN = ("index", "method", "exact", "reference_fingerprint", "party", "view")
 
@@ -44,6 +45,11 @@ def unpack(content: dict[str, Any]) -> PartyExplanation:
         bars={bar: tuple(parties) for bar, parties in content["bars"].items()},
         **{name: content[name] for name in _PLAIN},
     )
+
+
+def unpack_all(packed: dict[str, Any]) -> dict[str, Explanation]:
+    """Several of them, by name."""
+    return {name: unpack(each) for name, each in packed.items()}
 
 
 def _plain(value: Any) -> Any:

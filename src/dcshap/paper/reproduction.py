@@ -35,17 +35,7 @@ ALL = "all"
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
         each.name: each
-        for each in (
-            TABLE1,
-            ALTERNATIVES,
-            CONTRADICTIONS,
-            HORIZONTAL,
-            VERTICAL,
-            EXAMPLE,
-            BIAS,
-            HOSPITALS,
-            MODEL_KINDS,
-        )
+        for each in (TABLE1, ALTERNATIVES, CONTRADICTIONS, HORIZONTAL, VERTICAL, EXAMPLE, BIAS, HOSPITALS, MODEL_KINDS)
     }
 )
 PNG_DPI = 110

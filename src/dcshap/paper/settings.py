@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 
+from dcshap.collaborations import HorizontalCollaboration
 from dcshap.exceptions import InputError
-from dcshap.explanation import HorizontalCollaboration
 
 __all__ = [
     "DATASETS",
@@ -73,13 +73,7 @@ DATASETS = tuple(PUBLISHED)
 # One setting for all data sets. `paper` is the paper's recipe, `default` leaves everything as the library has it.
 SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "paper": {
-            "reduction": "svd",
-            "alignment": "svd",
-            "anchor": "uniform",
-            "n_anchor": 2000,
-            "scaled": False,
-        },
+        "paper": {"reduction": "svd", "alignment": "svd", "anchor": "uniform", "n_anchor": 2000, "scaled": False},
         "default": {},
         "shared-span": {"span": "shared"},
     }

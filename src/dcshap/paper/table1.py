@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcshap.paper.cells import Cell, Results
-from dcshap.paper.comparison import by_seed
-from dcshap.paper.outcome import Experiment, Options, Outcome, Row, factor_of, mean_and_sd
+from dcshap.paper.cells import Results
+from dcshap.paper.comparison import N_SEEDS, compare_users
+from dcshap.paper.outcome import Experiment, Options, Outcome, Row, by_seed, factor_of, mean_and_sd
 from dcshap.paper.settings import DATASETS, PUBLISHED, SETTINGS
 
 __all__ = ["TABLE1", "summary"]
@@ -26,19 +26,15 @@ of the rows and at least 50. Skewed: user 1 holds 90 % of the positives and 10 %
 90, 50 and 10 %, so that the users' shares mirror each other.
 """
 
-_groups = partial(by_seed, settings=SETTINGS, splits=SPLITS, datasets=DATASETS)
 
-
-def cells(options: Options) -> list[Cell]:
-    """One cell per setting, split, data set and seed."""
-    return [cell for _, each in _groups(options) for cell in each]
+groups = partial(by_seed, compare_users, n_seeds=N_SEEDS, setting=SETTINGS, split=SPLITS, dataset=DATASETS)
 
 
 def outcome(options: Options, results: Results) -> Outcome:
     """One row per setting, split and data set, and one table per setting and split."""
     rows = [
         {"experiment": "table1", **where, **summary(where["dataset"], [results[cell] for cell in each])}
-        for where, each in _groups(options)
+        for where, each in groups(options)
     ]
     titles = dict.fromkeys((row["setting"], row["split"]) for row in rows)
     tables = {
@@ -88,4 +84,4 @@ def _with_spread(row: Row, name: str) -> str:
     return f"{row[name]:.3f}{spread} ({row[f'paper_{name}']:.2f}±{row[f'paper_{name}_sd']:.2f})"
 
 
-TABLE1 = Experiment("table1", "Table 1: agreement on five data sets", cells, outcome)
+TABLE1 = Experiment("table1", "Table 1: agreement on five data sets", groups, outcome)

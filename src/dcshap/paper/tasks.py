@@ -33,39 +33,15 @@ class Task:
     target_names: tuple[str, ...]
 
 
-def _skewed(y: Any, seed: int) -> list[Positions]:
-    return datasets.label_skew(y, random_state=seed)
-
-
-def _iid(y: Any, seed: int) -> list[Positions]:
-    return datasets.iid_split(len(y), random_state=seed)
-
-
-def _skewed_80(y: Any, seed: int) -> list[Positions]:
-    return datasets.label_skew(y, majority=0.8, random_state=seed)
-
-
-def _skewed_70(y: Any, seed: int) -> list[Positions]:
-    return datasets.label_skew(y, majority=0.7, random_state=seed)
-
-
-def _last_class(y: Any, seed: int) -> list[Positions]:
-    """Of more than two classes, 90 % of the last and 10 % of each other to user 1."""
-    return datasets.label_skew(np.asarray(y) == np.max(y), random_state=seed)
-
-
-def _contradiction(y: Any, seed: int) -> list[Positions]:
-    return list(datasets.contradiction_split(y, random_state=seed))
-
-
 SPLITS: Mapping[str, Callable[[Any, int], list[Positions]]] = MappingProxyType(
     {
-        "skewed": _skewed,
-        "iid": _iid,
-        "skewed 80/20": _skewed_80,
-        "skewed 70/30": _skewed_70,
-        "last class": _last_class,
-        "contradiction": _contradiction,
+        "skewed": lambda y, seed: datasets.label_skew(y, random_state=seed),
+        "iid": lambda y, seed: datasets.iid_split(len(y), random_state=seed),
+        "skewed 80/20": lambda y, seed: datasets.label_skew(y, majority=0.8, random_state=seed),
+        "skewed 70/30": lambda y, seed: datasets.label_skew(y, majority=0.7, random_state=seed),
+        # Of more than two classes, 90 % of the last and 10 % of each other to user 1.
+        "last class": lambda y, seed: datasets.label_skew(np.asarray(y) == np.max(y), random_state=seed),
+        "contradiction": lambda y, seed: list(datasets.contradiction_split(y, random_state=seed)),
     }
 )
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from dcshap import report
-from dcshap.explanation import VerticalCollaboration
+from dcshap.collaborations import VerticalCollaboration
 from dcshap.explanation.views import DC_FEATURES
-from dcshap.paper.cells import Cell, Results
-from dcshap.paper.outcome import Experiment, Options, Outcome, Row, table_of
-from dcshap.paper.packing import pack, unpack
+from dcshap.paper.cells import Results
+from dcshap.paper.outcome import Experiment, Group, Options, Outcome, Row, by_seed, table_of
+from dcshap.paper.packing import pack, unpack_all
 from dcshap.paper.settings import NEIGHBOURS, SETTINGS, new_model
 from dcshap.paper.tasks import adult_parts
 from dcshap.shapley import Explanation
 
-__all__ = ["VERTICAL", "VIEWS", "explain_views", "views_of"]
+__all__ = ["VERTICAL", "VIEWS", "explain_views"]
 
 N_EXPLAINED = 100
 N_TESTED = 2000
@@ -62,18 +62,19 @@ def explain_views(setting: str, *, seed: int) -> dict[str, Any]:
     }
 
 
-def cells(options: Options) -> list[Cell]:
-    """One cell per setting."""
-    return [Cell.of(explain_views, setting=setting, seed=0) for setting in _settings(options)]
+def groups(options: Options) -> list[Group]:
+    """By setting."""
+    known = tuple(setting for setting in options.settings or () if setting in KNOWN_SETTINGS)
+    return by_seed(explain_views, Options(settings=known), n_seeds=1, setting=("default",))
 
 
 def outcome(options: Options, results: Results) -> Outcome:
     """One row per setting, kind of view and feature; dots of the paper's views and of party views."""
     rows: list[Row] = []
     tables, pictures = {}, {}
-    for setting, cell in zip(_settings(options), cells(options), strict=True):
-        result = results[cell]
-        views = views_of(result)
+    for where, (cell,) in groups(options):
+        setting, result = where["setting"], results[cell]
+        views = unpack_all(result["views"])
         new = [
             {"experiment": "vertical", "setting": setting, "accuracy": result["accuracy"], "kind": kind, **row}
             for kind, names in (("Algorithms 3 and 4", ALGORITHMS), ("party views", PARTY_VIEWS))
@@ -87,11 +88,6 @@ def outcome(options: Options, results: Results) -> Outcome:
             alt = f"Attributions of {N_EXPLAINED} rows by feature, in these views: {'; '.join(names)}."
             pictures[f"vertical-{setting}-{kind}"] = report.Picture(figure, alt, f"Setting {setting}")
     return Outcome(rows, TEXT, tables, pictures)
-
-
-def views_of(result: dict[str, Any]) -> dict[str, Explanation]:
-    """The explanations in a cell's result."""
-    return {name: unpack(each) for name, each in result["views"].items()}
 
 
 def _differences(views: list[Explanation], columns: dict[str, list[str]]) -> list[Row]:
@@ -116,8 +112,4 @@ def _rmse(one: Any, two: Any) -> float:
     return float(np.sqrt(np.mean((one - two) ** 2)))
 
 
-def _settings(options: Options) -> tuple[str, ...]:
-    return tuple(setting for setting in options.settings or () if setting in KNOWN_SETTINGS) or ("default",)
-
-
-VERTICAL = Experiment("vertical", "Section 4.4: views of a vertical collaboration", cells, outcome)
+VERTICAL = Experiment("vertical", "Section 4.4: views of a vertical collaboration", groups, outcome)

@@ -9,13 +9,13 @@ from dcshap.report.collaboration import (
     accuracy_section,
     collaboration_report,
     collaboration_sections,
-    disagreement_section,
     participants_section,
     parties_table,
     seen_section,
     sent_table,
     settings_table,
 )
+from dcshap.report.comparison import disagreement_section
 from dcshap.report.dots import dots
 from dcshap.report.explained import explanation_report, explanation_section, reference_section
 from dcshap.report.page import Block, KeyFigures, Note, Paragraph, Picture, Report, Section, Table

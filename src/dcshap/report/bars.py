@@ -11,8 +11,8 @@ from matplotlib.patches import Patch
 
 from dcshap.exceptions import InputError
 from dcshap.explanation import Disagreement
-from dcshap.report.labels import decimals_for, fixed, shortened
 from dcshap.report.style import INK, MUTED, finish_axes, finished, label_rows, legend_below, new_figure, series_style
+from dcshap.report.texts import decimals_for, fixed, shortened
 
 __all__ = ["rmse_bars"]
 

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
-from dcshap.report.labels import shortened
 from dcshap.report.reading import default_outputs, one_output, output_name, ways_of
 from dcshap.report.style import (
     MUTED,
@@ -24,6 +23,7 @@ from dcshap.report.style import (
     sign_colour,
     width_for,
 )
+from dcshap.report.texts import shortened
 from dcshap.shapley import Explanation
 
 __all__ = ["dots"]

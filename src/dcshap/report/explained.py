@@ -10,9 +10,9 @@ import pandas as pd
 from dcshap._tables import as_frame, is_array
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import PartyExplanation, bars_of
-from dcshap.report.labels import decimals_for, fixed, plain_value, shortened, signed
 from dcshap.report.page import Block, KeyFigures, Note, Paragraph, Picture, Report, Section, Table
 from dcshap.report.reading import default_outputs, feature_values, one_output, output_name, ways_of
+from dcshap.report.texts import decimals_for, fixed, plain_value, shortened, signed
 from dcshap.report.waterfall import MAX_FEATURES, describe_waterfall, waterfall
 from dcshap.shapley import Explanation
 
@@ -90,13 +90,11 @@ def reference_section(explanation: Explanation) -> Section:
         blocks.append(KeyFigures({"Fingerprint of the reference": explanation.reference_fingerprint}))
     if explanation.reference is None:
         return Section("Reference", [*blocks, Paragraph("The explanation does not carry its reference.")])
-    rows = _as_rows(explanation)
-    if len(rows) == 1:
-        table = pd.DataFrame(
-            {"feature": rows.columns, "reference": [_text(rows.iat[0, j]) for j in range(rows.shape[1])]}
-        )
-        return Section("Reference", [*blocks, Table(table, "The reference row")])
-    return Section("Reference", [*blocks, Paragraph(f"Absent features are averaged over {len(rows)} reference rows.")])
+    n_rows, texts = len(_as_rows(explanation)), _reference_texts(explanation)
+    if n_rows != 1:
+        return Section("Reference", [*blocks, Paragraph(f"Absent features are averaged over {n_rows} reference rows.")])
+    table = pd.DataFrame({"feature": texts.keys(), "reference": texts.values()})
+    return Section("Reference", [*blocks, Table(table, "The reference row")])
 
 
 def _overview(explanation: Explanation) -> list[Block]:

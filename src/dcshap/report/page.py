@@ -22,8 +22,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dcshap.exceptions import InputError
-from dcshap.report.labels import MISSING, column_texts
 from dcshap.report.svg import inline_svg
+from dcshap.report.texts import MISSING, column_texts
 
 __all__ = ["Block", "KeyFigures", "Note", "Paragraph", "Picture", "Place", "Report", "Section", "Table"]
 

@@ -13,7 +13,6 @@ from matplotlib.patches import Patch
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
-from dcshap.report.labels import decimals_for, fixed, shortened
 from dcshap.report.reading import (
     contradicting,
     default_outputs,
@@ -38,6 +37,7 @@ from dcshap.report.style import (
     text_width,
     width_for,
 )
+from dcshap.report.texts import decimals_for, fixed, shortened
 from dcshap.shapley import Explanation
 
 __all__ = ["side_by_side"]

@@ -11,7 +11,7 @@ from dcshap._tables import as_frame, is_array
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
-from dcshap.report.labels import LONGEST_VALUE, plain_value, shortened
+from dcshap.report.texts import LONGEST_VALUE, plain_value, shortened
 from dcshap.shapley import Explanation
 
 __all__ = [

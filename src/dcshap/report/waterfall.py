@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dcshap._typing import FloatArray
-from dcshap.report.labels import decimals_for, fixed, signed
 from dcshap.report.reading import Bar, OneSample, one_sample, require_sample, ways_of
 from dcshap.report.style import (
     HATCH,
@@ -22,6 +21,7 @@ from dcshap.report.style import (
     rule_above_apart,
     sign_colour,
 )
+from dcshap.report.texts import decimals_for, fixed, signed
 from dcshap.shapley import Explanation
 
 __all__ = ["describe_waterfall", "waterfall"]

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dcshap._bytes import UNREADABLE, array_bytes, read_array, read_table, table_bytes
 from dcshap._typing import Array, BoolArray, FloatArray, IntArray
 from dcshap.exceptions import InputError, StorageError
 
@@ -183,9 +184,9 @@ class Explanation:
         about |= {name: getattr(self, name) for name in _TEXTS + self._LABELS}
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
             for name in _ARRAYS:
-                file.writestr(f"{name}.npy", _array_bytes(getattr(self, name)))
+                file.writestr(f"{name}.npy", array_bytes(getattr(self, name)))
             for name in _TABLES:
-                kind, content = _table_bytes(getattr(self, name), what=name)
+                kind, content = _written(getattr(self, name), what=name)
                 about[f"{name}_kind"] = kind
                 file.writestr(f"{name}.table", content)
             file.writestr("about.json", json.dumps(about))
@@ -205,13 +206,13 @@ class Explanation:
                 about = json.loads(file.read("about.json"))
                 if about["format"] != _FORMAT:
                     raise StorageError(f"The file must be a {_FORMAT!r}. Got {about['format']!r}.")
-                arrays: dict[str, Any] = {name: _array(file.read(f"{name}.npy")) for name in _ARRAYS}
+                arrays: dict[str, Any] = {name: read_array(io.BytesIO(file.read(f"{name}.npy"))) for name in _ARRAYS}
                 tables = {name: _table(about[f"{name}_kind"], file.read(f"{name}.table")) for name in _TABLES}
             kind = cls._named(about.get("kind", cls.__name__))
             return kind(**arrays, **tables, **kind._labels_from(about))
-        except (StorageError, ImportError):  # another format, or a table of a library that is not installed
-            raise
-        except Exception as error:  # zip, JSON, numpy and Arrow each have errors of their own for bytes nobody wrote
+        except (FileNotFoundError, ModuleNotFoundError):
+            raise  # neither is damage: no such file, or the table's library is not installed
+        except UNREADABLE as error:
             raise StorageError("The file must be an explanation that was saved whole. It is damaged.") from error
 
     @classmethod
@@ -250,53 +251,34 @@ def _rows_of(table: Any, rows: Array) -> Any:
     return nw.from_native(table, eager_only=True)[rows].to_native()
 
 
-def _array_bytes(array: Array) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _array(content: bytes) -> Array:
-    # A pickled array would run whatever code it holds.
-    array: Array = np.load(io.BytesIO(content), allow_pickle=False)
-    return array
-
-
-def _table_bytes(table: Any, *, what: str) -> tuple[str, bytes]:
+def _written(table: Any, *, what: str) -> tuple[str, bytes]:
     """A table and what it was: `none`, `array`, `objects`, or the library of a frame."""
     if table is None:
         return "none", b""
     if isinstance(table, np.ndarray) and table.dtype != object:
-        return "array", _array_bytes(table)
+        return "array", array_bytes(table)
     try:
         if isinstance(table, np.ndarray):
             columns = pa.table({str(at): pa.array(column) for at, column in enumerate(np.atleast_2d(table).T)})
             shape = {"shape": json.dumps(table.shape)}
-            return "objects", _arrow_bytes(columns.replace_schema_metadata(shape))
+            return "objects", table_bytes(columns.replace_schema_metadata(shape))
         if isinstance(table, pd.DataFrame | pd.Series):
             frame = table.to_frame() if isinstance(table, pd.Series) else table
-            return "pandas", _arrow_bytes(pa.Table.from_pandas(frame))
+            return "pandas", table_bytes(pa.Table.from_pandas(frame))
         frame = nw.from_native(table, eager_only=True)
-        return frame.implementation.name.lower(), _arrow_bytes(frame.to_arrow())
+        return frame.implementation.name.lower(), table_bytes(frame.to_arrow())
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
         raise StorageError(
             f"`{what}` must be a table whose columns hold one kind of value each. It is not, and is not saved."
         ) from error
 
 
-def _arrow_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
-
-
 def _table(kind: str, content: bytes) -> Any:
     if kind == "none":
         return None
     if kind == "array":
-        return _array(content)
-    table = pa.ipc.open_stream(content).read_all()
+        return read_array(io.BytesIO(content))
+    table = read_table(io.BytesIO(content))
     if kind == "objects":
         shape = json.loads(table.schema.metadata[b"shape"])
         cells = np.empty((table.num_rows, table.num_columns), dtype=object)

@@ -21,13 +21,13 @@ HOW = FILE.read_text(encoding="utf-8")
 
 
 def spoil(module: Any) -> None:
-    represent = module.HorizontalParty.represent
+    represent = module.HorizontalParty.send_representation
 
-    def broken(self: Any) -> Any:
-        message = represent(self)
+    def broken(self: Any, to: str) -> Any:
+        message = represent(self, to)
         return replace(message, rows=message.rows * float("nan") if HOW == "nan" else message.rows[:, :1])
 
-    module.HorizontalParty.represent = broken
+    module.HorizontalParty.send_representation = broken
 
 
 def record(module: Any) -> None:

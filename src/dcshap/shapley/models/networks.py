@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from dcshap._typing import FloatArray
 from dcshap.shapley.game.forms import ProjectionForm, Smooth
-from dcshap.shapley.models.steps import Affine
+from dcshap.shapley.models.transformers import Affine
 
 __all__ = ["network_form"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dcshap._typing import FloatArray
 from dcshap.shapley.game.forms import QuadraticForm
-from dcshap.shapley.models.steps import Affine
+from dcshap.shapley.models.transformers import Affine
 
 __all__ = ["quadratic_form"]
 

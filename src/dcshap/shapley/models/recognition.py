@@ -19,7 +19,7 @@ from dcshap.shapley.game.model import Predict
 from dcshap.shapley.models.kernels import gaussian_form
 from dcshap.shapley.models.networks import network_form
 from dcshap.shapley.models.quadratics import quadratic_form
-from dcshap.shapley.models.steps import Affine, affine_step, cosine_features
+from dcshap.shapley.models.transformers import Affine, affine_step, cosine_features
 
 __all__ = ["claimed_forms", "holds"]
 

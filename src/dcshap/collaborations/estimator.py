@@ -1,0 +1,169 @@
+"""What horizontal and vertical collaborations in one process have in common: seeds, the record, the folder on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, Self
+from uuid import uuid4
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from dcshap.collaboration.analyst import Analyst
+from dcshap.collaboration.messages import ANALYST, Message, Sent
+from dcshap.collaboration.party import Party, require_name
+from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
+from dcshap.exceptions import InputError, NotFittedError
+from dcshap.protocol import Cast, Protocol, run_in_memory
+from dcshap.schema import Schema
+from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_tree
+
+__all__ = ["CollaborationEstimator", "for_each"]
+
+
+class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
+    """Roles of one process, that exchange the same messages as between organisations.
+
+    Attributes
+    ----------
+    sent_ : list of Sent
+        Who sent what kind of message to whom, and how large.
+    """
+
+    kind: ClassVar[str]
+    party_class: ClassVar[type[Party]]
+    random_state: Any
+    model: Any
+    reduction: Any
+    anchor: Any
+    parties_: dict[str, Any]
+    analyst_: Analyst
+
+    def _start(self) -> None:
+        """Begin a run: an empty record, and the root from which every stream of the run is derived by name."""
+        self.sent_: list[Sent] = []
+        if isinstance(self.random_state, np.random.Generator):
+            self._root = int.from_bytes(self.random_state.bytes(SEED_BITS // 8), "big")
+        elif self.random_state is None:
+            self._root = fresh_seed()
+        elif isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
+            self._root = int(self.random_state)
+        else:
+            raise InputError(
+                f"`random_state` must be None, a whole number of at least 0 or a numpy Generator. "
+                f"Got {type(self.random_state).__name__}."
+            )
+
+    def _private_seed(self, name: str) -> int:
+        """A party's private seed: the one it had before, unless a whole number as `random_state` says otherwise."""
+        known = self._known_parties()
+        return int(known[name].private_seed) if name in known else derived_seed(self._root, "private", name)
+
+    def _shared_seed(self) -> int:
+        """The parties' shared seed. It too is kept: a random span is drawn from it."""
+        seeds = [party.anchor_seed for party in self._known_parties().values()]
+        return int(seeds[0]) if seeds else derived_seed(self._root, "shared")
+
+    def _known_parties(self) -> dict[str, Any]:
+        """The parties of an earlier training, whose seeds are to be used again."""
+        seeded = isinstance(self.random_state, int | np.integer)
+        return {} if seeded else getattr(self, "parties_", {})
+
+    def _record(self, sender: str, recipient: str, message: Message) -> None:
+        self.sent_.append(Sent.of(sender, recipient, message))
+
+    def _train(
+        self, protocol: Protocol, parties: dict[str, Any], analyst: Analyst, *, holder: str | None = None
+    ) -> None:
+        """Run a training's protocol; what was trained before is replaced once all parties have committed."""
+        # By name: the order in which parties are listed must not change the result.
+        cast = Cast(tuple(sorted(parties)), holder=holder)
+        parties[cast.parties[0]].anchor_seed = self._shared_seed()
+        analyst.run = uuid4().hex
+        run_in_memory(protocol, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, record=self._record)
+        self.parties_, self.analyst_ = parties, analyst
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "parties_"):
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit` first.")
+
+    def _party(self, name: Any) -> Any:
+        self._require_fitted()
+        if name not in self.parties_:
+            raise InputError(f"`party` must be one of {list(self.parties_)}. Got {name!r}.")
+        return self.parties_[name]
+
+    # --- on disk ------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path, *, files: Mapping[str, bytes] | None = None) -> None:
+        """Write the run to a folder, one inside it per role: all of it or nothing, in place of an earlier run.
+
+        Between organisations, each keeps its own.
+
+        Parameters
+        ----------
+        folder : path
+        files : mapping of str to bytes, optional
+            More files to lie in the folder, by name.
+        """
+        self._require_fitted()
+        parameters = self.get_params(deep=False)
+        schema = parameters.pop("schema", None)
+        models = {"model": clone(self.model)}
+        if not isinstance(self.reduction, str):
+            models["reduction"] = clone(self.reduction)
+        content = {
+            "parameters": {name: plain(v) for name, v in parameters.items() if isinstance(plain(v), PLAIN)},
+            "schema": None if schema is None else schema.to_dict(),
+            "public_anchor": not isinstance(self.anchor, str),
+            "parties": list(self.parties_),
+            "sent": [asdict(line) for line in self.sent_],
+        }
+        roles = {f"party-{name}": party.state() for name, party in self.parties_.items()}
+        states = {"": State(self.kind, content, models=models), **roles, ANALYST: self.analyst_.state()}
+        write_tree(folder, states, files=files)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
+        """Read a run from its folder; it predicts and explains as the one that was saved."""
+        state = read_folder(folder, kind=cls.kind, trusted=trusted)
+        with interpreting(folder):
+            run = cls._from_state(state)
+            names = [require_name(name) for name in state.content["parties"]]
+        run.parties_ = {name: cls.party_class.load(Path(folder) / f"party-{name}", trusted=trusted) for name in names}
+        run.analyst_ = Analyst.load(Path(folder) / ANALYST, trusted=trusted)
+        if state.content["public_anchor"]:
+            run.anchor = next(iter(run.parties_.values())).agreement.anchor
+        return run
+
+    @classmethod
+    def _from_state(cls, state: State) -> Self:
+        content = state.content
+        given = dict(content["parameters"])
+        if content["schema"] is not None:
+            given["schema"] = Schema.from_dict(content["schema"])
+        if "reduction" in state.models:
+            given["reduction"] = state.models["reduction"]
+        run = cls(state.models["model"], **given)
+        run.sent_ = [Sent(**(line | {"shapes": _tuples(line["shapes"])})) for line in content["sent"]]
+        return run
+
+
+def for_each(names: Iterable[str], action: Callable[[str], None]) -> None:
+    """Do something for every party; where tables are not what they must be, say so of all of them at once."""
+    problems: dict[str, InputError] = {}
+    for name in names:
+        try:
+            action(name)
+        except InputError as error:
+            problems[name] = error
+    if problems:
+        kinds = {type(error) for error in problems.values()}
+        kind = kinds.pop() if len(kinds) == 1 else InputError
+        raise kind(" ".join(f"{name!r}: {error}" for name, error in problems.items()))
+
+
+def _tuples(shapes: dict[str, list[int]]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(shape) for name, shape in shapes.items()}

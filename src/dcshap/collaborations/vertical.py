@@ -1,0 +1,310 @@
+"""Vertical Data Collaboration in one process: the parties hold different columns of the same records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self, Unpack
+from uuid import uuid4
+
+import pandas as pd
+
+from dcshap._tables import as_frame, is_array
+from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.agreement import Agreement
+from dcshap.collaboration.analyst import Analyst
+from dcshap.collaboration.anchor import AnchorKind
+from dcshap.collaboration.labels import goodness
+from dcshap.collaboration.messages import ANALYST, REQUESTER, JoinReport, PseudonymKey
+from dcshap.collaboration.party import FULL, Party
+from dcshap.collaboration.randomness import SEED_BITS, derived_seed
+from dcshap.collaboration.records import Records, in_one_order
+from dcshap.collaboration.reduction import ReductionKind
+from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.collaborations.estimator import CollaborationEstimator, for_each
+from dcshap.exceptions import InputError, ModelError, ProtocolError, SchemaError
+from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
+from dcshap.explanation.disclosures import Request
+from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.statement import PartyExplanation
+from dcshap.protocol import Cast, Protocol, run_in_memory
+from dcshap.protocol.steps import ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT, SHARE_MODEL, training
+from dcshap.schema import Missing, Schema
+
+__all__ = ["VerticalCollaboration"]
+
+
+class VerticalCollaboration(CollaborationEstimator):
+    """Train one model on the columns of several parties, none of whom shows its columns.
+
+    Parameters
+    ----------
+    model : scikit-learn compatible estimator
+    n_components : int, float or mapping of party name to either, default 0.75
+        Dimensions of each party's representation, as a number or a fraction of its columns, rounded.
+    reduction : {"svd", "pca", "random", "lpp"} or scikit-learn transformer, default "svd"
+    anchor : {"gaussian", "uniform"}, default "gaussian"
+        Where the reference is taken from; vertical parties need no alignment.
+    n_anchor : int, default 2000
+    schema : Schema, optional
+        The dictionary of all parties' columns; built from the tables by default.
+    scaled : bool, default True
+    missing : {"error", "reference"}, default "error"
+    instance_models : bool, default True
+        Whether the parties agree that a model which contains training rows leaves the analyst.
+    random_state : int, Generator or None
+
+    Attributes
+    ----------
+    parties_ : dict of str to VerticalParty
+    analyst_ : Analyst
+    joined_ : JoinReport
+        How many records all parties hold, and how many of each were left out.
+    sent_ : list of Sent
+        What travelled.
+    """
+
+    kind: ClassVar[str] = "vertical collaboration"
+    party_class: ClassVar[type[Party]] = VerticalParty
+
+    def __init__(
+        self,
+        model: Any,
+        n_components: int | float | Mapping[str, int | float] = 0.75,
+        *,
+        reduction: ReductionKind | Any = "svd",
+        anchor: AnchorKind = "gaussian",
+        n_anchor: int = 2000,
+        schema: Schema | None = None,
+        scaled: bool = True,
+        missing: Missing = "error",
+        instance_models: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.n_components = n_components
+        self.reduction = reduction
+        self.anchor = anchor
+        self.n_anchor = n_anchor
+        self.schema = schema
+        self.scaled = scaled
+        self.missing = missing
+        self.instance_models = instance_models
+        self.random_state = random_state
+
+    def fit(self, X: Mapping[str, Any], y: Any, *, label_party: str | None = None) -> Self:
+        """Train on each party's columns, and the labels of the one party that holds them.
+
+        Records are matched by a DataFrame's index, or by position in arrays of the same length; those that not all
+        parties hold are left out and counted in `joined_`.
+
+        Parameters
+        ----------
+        X : mapping of party name to table (n_i, M_i)
+        y : labels
+            A Series is matched by its index, anything else row by row with the label party's table.
+        label_party : str, optional
+            Who holds the labels; the first party by default.
+        """
+        X = _require_tables(X)
+        if y is None:
+            raise InputError("One party must bring labels. Got None as `y`.")
+        holder = next(iter(X)) if label_party is None else label_party
+        if holder not in X:
+            raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
+        self._start()
+        parties = self._gather(X, y, holder)
+        analyst = Analyst(self.model)
+        # From the root, so that a run can be repeated: records are joined in the order of their pseudonyms.
+        key = derived_seed(self._root, "pseudonyms").to_bytes(SEED_BITS // 8, "big")
+        parties[min(parties)].receive_pseudonym_key(PseudonymKey(key))
+        # The model is shared when the first view needs it: not everybody may agree to what it contains.
+        self._train(training("vertical", share=False), parties, analyst, holder=holder)
+        return self
+
+    @property
+    def joined_(self) -> JoinReport:
+        """How many records all parties hold, and how many of each were left out."""
+        self._require_fitted()
+        return self.analyst_.joined
+
+    def _gather(self, X: Mapping[str, Any], y: Any, holder: str) -> dict[str, VerticalParty]:
+        parties: dict[str, VerticalParty] = {}
+
+        def gather(name: str) -> None:
+            parties[name] = VerticalParty(
+                name,
+                self._agreement(name, X[name]),
+                private_seed=self._private_seed(name),
+                instance_models=self.instance_models,
+            )
+            parties[name].take(X[name], y if name == holder else None)
+
+        for_each(X, gather)
+        _require_disjoint(parties)
+        if self.schema is not None:
+            held = {column for party in parties.values() for column in party.agreement.schema.names}
+            unheld = [column for column in self.schema.names if column not in held]
+            if unheld:
+                raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")
+        return parties
+
+    def _agreement(self, name: str, table: Any) -> Agreement:
+        if self.schema is None:
+            schema = Schema.from_frames({name: table})
+        elif is_array(table):
+            raise InputError(f"With a given schema, party {name!r} must bring a DataFrame, so that columns are known.")
+        else:
+            held = set(as_frame(table).columns)
+            schema = self.schema.select([column for column in self.schema.names if column in held])
+        n_components = self.n_components
+        if isinstance(n_components, Mapping):
+            if name not in n_components:
+                raise InputError(f"`n_components` must name every party. It names {sorted(map(str, n_components))}.")
+            n_components = n_components[name]
+        return Agreement(
+            schema,
+            n_components=n_components,
+            reduction=self.reduction,
+            anchor=self.anchor,
+            n_anchor=self.n_anchor,
+            scaled=self.scaled,
+            missing=self.missing,
+        )
+
+    # --- prediction: needs every party's representation of the record -----------------------------------------
+
+    def predict(self, X: Mapping[str, Any]) -> Array:
+        """Predict records, each party bringing its columns (n, M_i); in the order of the first table."""
+        return self._predict(X, probabilities=False)
+
+    def predict_proba(self, X: Mapping[str, Any]) -> FloatArray:
+        """Class probabilities (n, K) of records, each party bringing its columns (n, M_i)."""
+        self._require_fitted()
+        if not hasattr(self.analyst_.model_, "predict_proba"):
+            raise ModelError(f"{type(self.model).__name__} gives no probabilities: use `predict`.")
+        return self._predict(X, probabilities=True)
+
+    def score(self, X: Mapping[str, Any], y: Any) -> float:
+        """Accuracy, or R² for a regressor; labels in the order of the first table."""
+        return goodness(self.model, y, self.predict(X))
+
+    def _predict(self, X: Mapping[str, Any], *, probabilities: bool) -> Array:
+        asking = self._ask(X, PREDICT, AnsweringAnalyst(self._fitted_analyst(), probabilities=probabilities))
+        if asking.prediction is None:
+            raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
+        return asking.prediction.values
+
+    # --- explanation ------------------------------------------------------------------------------------------
+
+    def explain(
+        self,
+        X: Mapping[str, Any],
+        *,
+        view: str = FULL,
+        index: Literal["shapley", "owen"] = "shapley",
+        merged: bool = False,
+        reference: Any = "anchor",
+        **options: Unpack[EngineOptions],
+    ) -> PartyExplanation:
+        """Explain the predictions of records, each party bringing its columns (n, M_i).
+
+        | `view` | `index` | |
+        |---|---|---|
+        | `"full"` | `"shapley"` | Algorithm 3: all features, for a third party that holds the record |
+        | a party | `"shapley"` | Algorithm 4: its features, and a "DC Features" bar per other party |
+        | a party | `"owen"` | its party view: the same players, and agrees with all other views |
+        | `"full"` | `"owen"` | the union of the party views |
+
+        Parameters
+        ----------
+        X : mapping of party name to table (n, M_i)
+            Of the same records, known by a DataFrame's index or by position.
+        view : str, default "full"
+        index : {"shapley", "owen"}, default "shapley"
+        merged : bool, default False
+            Algorithm 4 with one bar for all other parties together.
+        reference : {"anchor", "own", "mean", "medoid"}, default "anchor"
+            Each party's reference for its own columns.
+        **options
+            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
+        """
+        if index not in ("shapley", "owen"):
+            raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
+        if not isinstance(reference, str):
+            raise InputError("In a vertical collaboration `reference` must be a kind: each party has its own columns.")
+        if view != FULL:
+            self._party(view)
+        if merged and (view == FULL or index == "owen"):
+            raise InputError("`merged` belongs to Algorithm 4: one party's view by Shapley values.")
+        protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
+        analyst = AnsweringAnalyst(self._fitted_analyst(), **options)
+        if protocol is not ALGORITHM_3:
+            self._share_model()
+        asking = self._ask(X, protocol, analyst, options=options, view=view, merged=merged, reference=reference)
+        return asking.explanation()
+
+    # --- both: a request, and who answers it ------------------------------------------------------------------
+
+    def _ask(
+        self, X: Mapping[str, Any], protocol: Protocol, analyst: AnsweringAnalyst, *, options: Any = None, **what: Any
+    ) -> Asking:
+        """Have the parties, and the analyst, answer a request for records, each party bringing its columns."""
+        held = self._records(X)
+        records = next(iter(held.values())).identifiers
+        request = Request(
+            "", uuid4().hex, "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what)
+        )
+        asking = Asking(request, list(self.parties_))
+        roles: dict[str, Any] = {
+            name: AnsweringParty(party, held[name], request, **(options or {})) for name, party in self.parties_.items()
+        }
+        names = tuple(sorted(self.parties_))
+        cast = Cast(names, viewers=names if request.view == FULL else (request.view,))
+        roles |= {ANALYST: analyst, REQUESTER: asking}
+        run_in_memory(protocol, cast, roles, conductor=REQUESTER, record=self._record)
+        return asking
+
+    def _share_model(self) -> None:
+        """Give the parties their copy of the model, once, if all agree to what it contains."""
+        if any(party.shared_model_ is None for party in self.parties_.values()):
+            cast, roles = Cast(tuple(sorted(self.parties_))), {**self.parties_, ANALYST: self.analyst_}
+            run_in_memory(SHARE_MODEL, cast, roles, conductor=ANALYST, record=self._record)
+
+    def _fitted_analyst(self) -> Analyst:
+        self._require_fitted()
+        return self.analyst_
+
+    def _records(self, X: Mapping[str, Any]) -> dict[str, Records]:
+        """Every party's records, which must be the same, in the order of the first table."""
+        self._require_fitted()
+        if not isinstance(X, Mapping) or set(X) != set(self.parties_):
+            given = sorted(map(str, X)) if isinstance(X, Mapping) else type(X).__name__
+            raise InputError(f"Each of {list(self.parties_)} must bring its columns. Got {given}.")
+        return in_one_order({name: self.parties_[name].records_of(table) for name, table in X.items()})
+
+
+def _require_tables(X: Any) -> Mapping[str, Any]:
+    if not isinstance(X, Mapping):
+        raise InputError("Data must be a mapping of party name to table.")
+    if len(X) < 2:
+        raise InputError(f"A collaboration needs at least two parties. Got {len(X)}.")
+    lengths = {name: len(table) for name, table in X.items() if not isinstance(table, pd.DataFrame)}
+    if len(set(lengths.values())) > 1:
+        raise InputError(
+            f"Arrays are matched row by row and must have the same length. Got {lengths}. Pass pandas DataFrames with "
+            f"the record identifier as index to match by it."
+        )
+    return {name: _with_names(name, table) if is_array(table) else table for name, table in X.items()}
+
+
+def _with_names(party: str, array: Any) -> pd.DataFrame:
+    """An array's columns carry the party's name, or two parties' x0 would be two features of one name."""
+    frame = as_frame(array)
+    return frame.set_axis([f"{party}.{column}" for column in frame.columns], axis=1)
+
+
+def _require_disjoint(parties: Mapping[str, VerticalParty]) -> None:
+    names = [column for party in parties.values() for column in party.agreement.schema.names]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SchemaError(f"Each column must belong to one party. Held by several: {twice}. Rename or drop them.")

@@ -1,0 +1,177 @@
+"""The roles while a vertical prediction is asked for or explained: each lives for one request.
+
+The methods `send_…` and `receive_…` are their parts in the protocols for requests of `dcshap.protocol.steps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+import numpy as np
+
+from dcshap.collaboration.analyst import Analyst
+from dcshap.collaboration.messages import RecordRepresentation
+from dcshap.collaboration.party import FULL
+from dcshap.collaboration.records import Records
+from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.explanation.disclosures import (
+    Answer,
+    CoalitionTable,
+    Prediction,
+    RecordOffsets,
+    RecordPart,
+    RecordVectors,
+    Request,
+)
+from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.joint import disclose_columns, explain_all, record_part, with_parts
+from dcshap.explanation.statement import PartyExplanation
+from dcshap.explanation.views import disclose, explain_view, unite_views
+
+__all__ = ["AnsweringAnalyst", "AnsweringParty", "Asking"]
+
+
+class AnsweringParty:
+    """A vertical party that answers one request.
+
+    Parameters
+    ----------
+    party : VerticalParty
+    records : Records
+        The party's columns of the records that are asked for.
+    request : Request
+    **options
+        As in `shapley_values`.
+    """
+
+    def __init__(
+        self, party: VerticalParty, records: Records, request: Request, **options: Unpack[EngineOptions]
+    ) -> None:
+        self._party, self._records, self._request, self._options = party, records, request, options
+        self._vectors: list[RecordVectors] = []
+
+    def receive_request(self, message: Request) -> None:
+        """The request itself."""
+
+    def send_forward(self, to: str) -> Request:  # noqa: ARG002 - everybody sees the same request
+        """The request, for the parties whose vectors this party's view needs."""
+        return self._request
+
+    def receive_forward(self, message: Request) -> None:
+        """Another party's view needs this one's vectors."""
+
+    def send_vectors(self, to: str) -> RecordVectors:  # noqa: ARG002
+        """Two vectors per record, for another party's view."""
+        return disclose(self._party, self._records, reference=self._request.reference)
+
+    def receive_vectors(self, message: RecordVectors) -> None:
+        """Another party's two vectors per record."""
+        self._vectors.append(message)
+
+    def send_answer(self, to: str) -> Answer:  # noqa: ARG002 - there is one requester
+        """The explanation through this party's eyes."""
+        explained = explain_view(
+            self._party,
+            self._records,
+            self._vectors,
+            index="owen" if self._request.protocol == "party views" else "shapley",
+            merged=self._request.merged,
+            reference=self._request.reference,
+            **self._options,
+        )
+        return Answer(self._party.name, explained)
+
+    def send_columns(self, to: str) -> RecordOffsets | CoalitionTable:  # noqa: ARG002
+        """What each column adds, for the analyst."""
+        return disclose_columns(self._party, self._records, reference=self._request.reference)
+
+    def send_part(self, to: str) -> RecordPart:  # noqa: ARG002
+        """The record itself, for the requester."""
+        return record_part(self._party, self._records, reference=self._request.reference)
+
+    def send_asked_records(self, to: str) -> RecordRepresentation:  # noqa: ARG002
+        """The records' representation, for the analyst to predict."""
+        return self._party.represent(self._records)
+
+
+class AnsweringAnalyst:
+    """The analyst, answering one request.
+
+    Parameters
+    ----------
+    analyst : Analyst
+    probabilities : bool
+        Whether a prediction is the probabilities of the classes.
+    **options
+        As in `shapley_values`.
+    """
+
+    def __init__(self, analyst: Analyst, *, probabilities: bool = False, **options: Unpack[EngineOptions]) -> None:
+        self._analyst, self._probabilities, self._options = analyst, probabilities, options
+        self._columns: list[RecordOffsets | CoalitionTable] = []
+        self._records: list[RecordRepresentation] = []
+
+    def receive_columns(self, message: RecordOffsets | CoalitionTable) -> None:
+        """What each of a party's columns adds."""
+        self._columns.append(message)
+
+    def send_values(self, to: str) -> Answer:
+        """The explanation of all parties' features together."""
+        return Answer(to, explain_all(self._analyst, self._columns, **self._options))
+
+    def receive_asked_records(self, message: RecordRepresentation) -> None:
+        """A party's representation of the records."""
+        self._records.append(message)
+
+    def send_prediction(self, to: str) -> Prediction:  # noqa: ARG002
+        """What the model predicts of the records."""
+        predicted = self._analyst.predict_records(self._records, probabilities=self._probabilities)
+        classes = getattr(self._analyst.model_, "classes_", ()) if self._probabilities else ()
+        return Prediction(np.asarray(predicted), tuple(str(label) for label in classes))
+
+
+class Asking:
+    """Whoever asks: sends the request, and makes one explanation of the answers.
+
+    Parameters
+    ----------
+    request : Request
+    parties : sequence of str
+        In the order in which their features are shown.
+    """
+
+    def __init__(self, request: Request, parties: Sequence[str]) -> None:
+        self.request, self._parties = request, parties
+        self._answers: dict[str, PartyExplanation] = {}
+        self._parts: dict[str, RecordPart] = {}
+        self._values: PartyExplanation | None = None
+        self.prediction: Prediction | None = None
+
+    def send_request(self, to: str) -> Request:  # noqa: ARG002 - everybody is asked the same
+        """The request."""
+        return self.request
+
+    def receive_answer(self, message: Answer) -> None:
+        """The explanation through one party's eyes."""
+        self._answers[message.party] = message.explanation
+
+    def receive_part(self, message: RecordPart) -> None:
+        """One party's columns of the record."""
+        self._parts[message.party] = message
+
+    def receive_values(self, message: Answer) -> None:
+        """The analyst's explanation of all features."""
+        self._values = message.explanation
+
+    def receive_prediction(self, message: Prediction) -> None:
+        """The analyst's prediction."""
+        self.prediction = message
+
+    def explanation(self) -> PartyExplanation:
+        """The explanation that was asked for, once all answers are there."""
+        if self._values is not None:
+            return with_parts(self._values, [self._parts[name] for name in self._parties])
+        if self.request.view == FULL:
+            return unite_views({name: self._answers[name] for name in self._parties})
+        return self._answers[self.request.view]

@@ -1,0 +1,120 @@
+"""What the roles say to each other when a vertical prediction is asked for or explained.
+
+`dcshap.protocol.steps` says who sends each of these to whom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.messages import Message
+from dcshap.collaboration.records import Pseudonyms
+from dcshap.explanation.statement import PartyExplanation
+
+__all__ = ["Answer", "CoalitionTable", "Prediction", "RecordOffsets", "RecordPart", "RecordVectors", "Request"]
+
+
+@dataclass(frozen=True)
+class Request(Message):
+    """What is asked, by whom, of which records; what it says is what its author has signed.
+
+    Attributes
+    ----------
+    requester, identifier, collaboration : str
+        The identifier is unlike that of every other request.
+    run : str
+        The training whose model is asked.
+    protocol : str
+        How it is to be answered: "algorithm 3", "algorithm 4", "party views" or "predict".
+    records : tuple of str
+        Record identifiers, as text.
+    view : str
+        A party's name, or "full".
+    merged : bool
+        Algorithm 4 with one bar for all other parties together.
+    reference : {"anchor", "own", "mean", "medoid"}
+    written : float
+        When, in seconds since 1970.
+    certificate : str
+    signature : bytes
+        Both empty in one process.
+    """
+
+    requester: str
+    identifier: str
+    collaboration: str
+    run: str
+    protocol: str
+    records: tuple[str, ...]
+    view: str
+    merged: bool = False
+    reference: str = "anchor"
+    written: float = 0.0
+    certificate: str = ""
+    signature: bytes = b""
+
+
+@dataclass(frozen=True)
+class RecordVectors(Message):
+    """A party's representation of records (n, m) and of the reference (m,), for another party's view."""
+
+    party: str
+    pseudonyms: Pseudonyms
+    present: FloatArray
+    absent: FloatArray
+
+
+@dataclass(frozen=True)
+class RecordOffsets(Message):
+    """A party's representation of the reference (m,) and what each of its columns adds (n, M_k, m).
+
+    With it, whoever evaluates the model can form every coalition's representation; so this is the paper's coalition
+    matrix in fewer bytes, and discloses as much.
+    """
+
+    party: str
+    pseudonyms: Pseudonyms
+    names: tuple[str, ...]
+    absent: FloatArray
+    offsets: FloatArray
+
+
+@dataclass(frozen=True)
+class CoalitionTable(Message):
+    """A party's representation of every coalition of its columns (n, 2^M_k, m), coalition c holding column j iff
+    bit j of c is set.
+    """
+
+    party: str
+    pseudonyms: Pseudonyms
+    names: tuple[str, ...]
+    rows: FloatArray
+
+
+@dataclass(frozen=True)
+class Answer(Message):
+    """An explanation, for whoever asked; from a party its name, from the analyst that of the requester."""
+
+    party: str
+    explanation: PartyExplanation
+
+
+@dataclass(frozen=True)
+class RecordPart(Message):
+    """A party's columns of the records (n, M_k) and of the reference (1, M_k), for a requester who may see them."""
+
+    party: str
+    data: pd.DataFrame
+    reference: pd.DataFrame
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Prediction(Message):
+    """What the model predicts of records (n,), or the probabilities (n, K) of its classes (K,)."""
+
+    values: Array
+    classes: tuple[str, ...]

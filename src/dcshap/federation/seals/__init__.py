@@ -1,0 +1,1 @@
+"""What keeps a message between two participants: certificates, envelopes, bytes, and the ledger of what left."""

@@ -1,0 +1,187 @@
+"""Envelopes: signed by their sender, sealed to their recipient, for one step of one session, and opened once.
+
+Whoever carries an envelope (the analyst's server) can neither read it nor write one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature, InvalidTag
+
+from dcshap.collaboration.messages import ANALYST, REQUESTER
+from dcshap.exceptions import ProtocolError
+from dcshap.federation.seals.identity import Certificate, Identity
+
+__all__ = [
+    "MAX_AGE",
+    "About",
+    "CutShortError",
+    "Envelope",
+    "Opened",
+    "framed",
+    "identifier_of",
+    "open_envelope",
+    "recent",
+    "seal",
+    "unframed",
+]
+
+MAX_AGE = 600.0  # seconds between writing and opening, clocks that differ included
+
+
+@dataclass(frozen=True)
+class About:
+    """What stands on an envelope. All of it is signed.
+
+    Attributes
+    ----------
+    sender, recipient : str
+        By their names in the protocol: a party's, or that of the analyst or the requester.
+    protocol, session, step : str
+        Which step of which run of which protocol it belongs to.
+    patience : float
+        Seconds that the sender waits for an answer; at most `MAX_AGE`.
+    answers : str
+        The identifier of the envelope that this one answers; empty where it answers none.
+    """
+
+    sender: str
+    recipient: str
+    protocol: str
+    session: str
+    step: str
+    patience: float = 0.0
+    answers: str = ""
+
+    def __post_init__(self) -> None:
+        texts = (self.sender, self.recipient, self.protocol, self.session, self.step, self.answers)
+        if not all(isinstance(text, str) for text in texts) or not 0 <= self.patience <= MAX_AGE:
+            raise ValueError("of another type, or out of range")
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """An envelope that was opened: what stood on it, who signed it, and its content.
+
+    The identifier is unlike that of every other envelope.
+    """
+
+    about: About
+    author: Certificate
+    identifier: str
+    content: bytes
+
+
+def seal(identity: Identity, about: About, content: bytes, *, to: Certificate | None) -> bytes:
+    """Put content in an envelope that only its recipient can open; signed, and readable, where `to` is None."""
+    written = {"identifier": os.urandom(16).hex(), "written": round(time.time())}
+    head = json.dumps({"about": asdict(about), "certificate": identity.certificate.pem} | written).encode()
+    wrapped, body = (b"", content) if to is None else to.encrypt(content, head)
+    signed = framed(head, wrapped) + body
+    return framed(identity.sign(signed)) + signed
+
+
+def identifier_of(sealed: bytes) -> str:
+    """The identifier of an envelope that one has written oneself."""
+    (_, head), _ = unframed(sealed, 2)
+    return str(json.loads(head)["identifier"])
+
+
+def open_envelope(identity: Identity, sealed: bytes, *, me: str) -> Envelope:
+    """Open an envelope to a role that this participant plays, written lately by whom it names.
+
+    Raises
+    ------
+    ProtocolError
+        If it is damaged, for somebody else, too old, or signed by another than it names.
+    """
+    try:
+        (signature,), signed = unframed(sealed, 1)
+        (head, wrapped), body = unframed(signed, 2)
+        written: dict[str, Any] = json.loads(head)
+        about, identifier = About(**written["about"]), str(written["identifier"])
+        author = identity.check(written["certificate"])
+        author.require_signature(signature, signed)
+        _require_author(about.sender, author, identity)
+        if about.recipient != me:
+            raise ProtocolError(f"An envelope for {about.recipient!r} reached {me!r}.")
+        if not recent(written["written"]):
+            raise ProtocolError(
+                f"An envelope must be opened within {MAX_AGE:.0f} s. This one is older, or the clocks differ."
+            )
+        content = identity.decrypt(wrapped, body, head) if wrapped else body
+    except (ValueError, TypeError, LookupError, InvalidSignature, InvalidTag) as error:
+        raise ProtocolError("An envelope must be whole and signed by whom it names. One is not.") from error
+    return Envelope(about, author, identifier, content)
+
+
+def recent(written: Any) -> bool:
+    """Whether something was written within the last ten minutes; of a time that is no number it is not known."""
+    return isinstance(written, int | float) and abs(time.time() - written) <= MAX_AGE
+
+
+def _require_author(sender: str, author: Certificate, identity: Identity) -> None:
+    """Parties are known by their certificates' names, the analyst by the server's; a requester names itself inside."""
+    expected = identity.analyst if sender == ANALYST else author.name if sender == REQUESTER else sender
+    if author.name != expected:
+        raise ProtocolError(f"What is said to be from {sender!r} was signed by {author.name!r}.")
+
+
+class Opened:
+    """The envelopes that a participant has opened lately, also before its process was started, and in others of it.
+
+    Parameters
+    ----------
+    path : path
+        A file of one line per envelope: its identifier and when it was opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._lock = threading.Lock()
+
+    def once(self, envelope: Envelope) -> None:
+        """Note an envelope; refuse one that was opened before."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock, self._path.open("a+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
+            file.seek(0)
+            lines = [line.split() for line in file]
+            # Written at most one MAX_AGE ahead of when it was opened, an older one is refused for its age.
+            since = time.time() - 2 * MAX_AGE
+            kept = {line[0]: line[1] for line in lines if len(line) == 2 and float(line[1]) > since}
+            if envelope.identifier in kept:
+                raise ProtocolError("An envelope is opened once. This one was opened before.")
+            if len(kept) < len(lines) / 2:  # now and then, so that the file does not grow for ever
+                file.truncate(0)
+                file.writelines(f"{name} {when}\n" for name, when in kept.items())
+            file.write(f"{envelope.identifier} {time.time():.0f}\n")
+
+
+class CutShortError(ValueError):
+    """Bytes that are shorter than they say."""
+
+
+def framed(*parts: bytes) -> bytes:
+    """Parts one after the other, each behind its length."""
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+def unframed(data: bytes, n: int) -> tuple[list[bytes], bytes]:
+    """The first n parts, and what follows them."""
+    parts, at = [], 0
+    for _ in range(n):
+        size = int.from_bytes(data[at : at + 8], "big")
+        at += 8 + size
+        if len(data) < at:
+            raise CutShortError
+        parts.append(data[at - size : at])
+    return parts, data[at:]

@@ -1,0 +1,219 @@
+"""The carrier between organisations: what leaves is packed, written to the ledger, signed and sealed.
+
+A `PostOffice` is what all sessions of a participant share. A `Post` is the carrier of one session. The bytes themselves
+travel over a `Network`: NVIDIA FLARE's, or a simulated one.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+from typing import Protocol as Interface
+
+from dcshap.collaboration.messages import REQUESTER, Message, Sent
+from dcshap.exceptions import DcshapError, ProtocolError
+from dcshap.federation.seals.envelopes import (
+    MAX_AGE,
+    About,
+    CutShortError,
+    Envelope,
+    Opened,
+    framed,
+    identifier_of,
+    open_envelope,
+    seal,
+    unframed,
+)
+from dcshap.federation.seals.identity import Certificate, Identity
+from dcshap.federation.seals.ledger import Entry
+from dcshap.federation.seals.progress import Progress
+from dcshap.federation.seals.refusals import as_error, as_plain
+from dcshap.federation.seals.wire import pack, unpack
+from dcshap.protocol import Answered, Carrier, Node, Protocol, Step
+from dcshap.protocol.carrier import all_or_error
+
+__all__ = ["Network", "Post", "PostOffice", "Record", "refusal"]
+
+_SHARE = 0.8  # of the time that somebody waits for this participant, what it waits for others: it lives to say who
+Record = Callable[[Entry], None]  # writes a line to the ledger, or refuses it
+
+
+class Network(Interface):
+    """Brings bytes to another participant, and its answer back."""
+
+    def send(self, to: str, data: bytes, *, patience: float) -> bytes:
+        """What a participant answers; FederationError where it does not in time."""
+        ...
+
+
+@dataclass
+class PostOffice:
+    """What all sessions of a participant share.
+
+    Attributes
+    ----------
+    me : str
+        The participant's name in protocols.
+    identity : Identity
+    directory : mapping of name to Certificate
+        Whom this participant can seal to.
+    network : Network, optional
+    opened : Opened, optional
+        Both needed where others send to this participant.
+    trusted : tuple of str
+        Types beyond scikit-learn's own that a received model may contain.
+    seconds : mapping of name to float
+        How long others have worked on their last answer, by their own clocks, without waiting for third parties.
+    """
+
+    me: str
+    identity: Identity
+    directory: dict[str, Certificate] = field(default_factory=dict)
+    network: Network | None = None
+    opened: Opened | None = None
+    trusted: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def handle(self, sealed: bytes, find: Callable[[Envelope, Message | None], tuple[Node, Post]]) -> bytes:
+        """Open an envelope, have the node that it is for take what is in it, and seal what it answers.
+
+        Parameters
+        ----------
+        sealed : bytes
+        find : callable
+            Gives the node of the envelope's session, and its post; refuses a session that must not be.
+        """
+        try:
+            envelope = open_envelope(self.identity, sealed, me=self.me)
+        except DcshapError as error:  # from nobody who is known, so there is nobody to seal an answer to
+            return refusal(error, site=self.me)
+        began = time.perf_counter()
+        try:
+            if self.opened is None:
+                raise ProtocolError(f"{self.me!r} is sent nothing but answers.")
+            self.opened.once(envelope)
+            message = unpack(envelope.content, trusted=self.trusted) if envelope.content else None
+            node, post = find(envelope, message)
+            post.patience, post.waited = _SHARE * envelope.about.patience, 0.0
+            answers = node.handle(envelope.about.step, envelope.about.sender, message)
+            packed = [post.packed(answer.message, to=envelope.about.sender) for answer in answers]
+            told = {"steps": [a.step for a in answers], "seconds": time.perf_counter() - began - post.waited}
+            content = framed(json.dumps(told).encode(), *packed)
+        except DcshapError as error:
+            content = framed(json.dumps({"error": as_plain(error, site=self.me)}).encode())
+        asked = envelope.about
+        about = replace(asked, sender=self.me, recipient=asked.sender, patience=0.0, answers=envelope.identifier)
+        return framed(b"", seal(self.identity, about, content, to=envelope.author))
+
+    def answers_in(self, reply: bytes, asked: bytes, *, sender: str) -> list[Answered]:
+        """What somebody answered to an envelope of one's own."""
+        try:
+            (refused, sealed), _ = unframed(reply, 2)
+            error = json.loads(refused) if refused else None
+            told, parts = ({}, []) if refused else self._read_answer(sealed, identifier_of(asked), sender)
+            error = told.get("error", error)
+        except (UnicodeDecodeError, json.JSONDecodeError, LookupError, TypeError, CutShortError) as damage:
+            raise ProtocolError(f"The answer of {sender!r} cannot be read.") from damage
+        if error is not None:
+            raise as_error(error)
+        pairs = zip(told["steps"], parts, strict=True)
+        return [Answered(sender, str(step), unpack(part, trusted=self.trusted)) for step, part in pairs]
+
+    def _read_answer(self, sealed: bytes, asked: str, sender: str) -> tuple[dict[str, Any], list[bytes]]:
+        """What an answer tells, and the packed messages in it, if it answers what this participant asked."""
+        envelope = open_envelope(self.identity, sealed, me=self.me)
+        if envelope.about.sender != sender or envelope.about.answers != asked:
+            raise ProtocolError(f"What is said to be the answer of {sender!r} answers something else.")
+        (head,), rest = unframed(envelope.content, 1)
+        told: dict[str, Any] = json.loads(head)
+        self.seconds[sender] = float(told.get("seconds", 0.0))
+        parts, _ = unframed(rest, len(told.get("steps", ())))
+        return told, parts
+
+
+def refusal(error: DcshapError, *, site: str) -> bytes:
+    """A reply to somebody whom nothing can be sealed to: an error in clear text."""
+    return framed(json.dumps(as_plain(error, site=site)).encode(), b"")
+
+
+class Post(Carrier):
+    """The carrier of one session.
+
+    Parameters
+    ----------
+    office : PostOffice
+    protocol : Protocol
+    session : str
+        Unlike that of every other session.
+    record : callable
+        Writes a line to the ledger before a message leaves, or refuses to let it leave.
+    requester : str
+        Who asks, for the ledger's lines; empty in training.
+    n_records : int
+        Of how many records messages disclose something.
+    patience : float
+        Seconds that others may take to answer.
+    progress : Progress, optional
+        Is told who has answered.
+    """
+
+    def __init__(
+        self,
+        office: PostOffice,
+        protocol: Protocol,
+        session: str,
+        *,
+        record: Record = lambda entry: None,  # noqa: ARG005 - a requester keeps no ledger
+        requester: str = "",
+        n_records: int = 0,
+        patience: float = 60.0,
+        progress: Progress | None = None,
+    ) -> None:
+        self._office, self._protocol, self._session, self._record = office, protocol, session, record
+        self._requester, self._n_records, self._progress = requester, n_records, progress
+        self.patience, self.waited = patience, 0.0
+
+    def bring(self, step: Step, messages: Mapping[str, Message | None]) -> list[Answered]:
+        """Send everybody's at the same time."""
+        sealed = {to: self.sealed(step, to, message) for to, message in messages.items()}
+        if self._progress is not None:
+            self._progress.begin(step.name, list(messages), sent=sum(map(len, sealed.values())))
+        began = time.perf_counter()
+        with ThreadPoolExecutor(max_workers=len(sealed)) as threads:
+            outcomes = dict(zip(sealed, threads.map(lambda to: self._exchange(to, sealed[to]), sealed), strict=True))
+        self.waited += time.perf_counter() - began
+        if self._progress is not None:
+            self._progress.end()
+        return all_or_error(outcomes)
+
+    def sealed(self, step: Step, to: str, message: Message | None) -> bytes:
+        """A message of a step, or the call for it, in an envelope."""
+        certificate = self._office.directory.get(to) if step.sealed else None
+        if step.sealed and certificate is None:
+            raise ProtocolError(f"{self._office.me!r} has no certificate of {to!r} to seal to.")
+        about = About(self._office.me, to, self._protocol.name, self._session, step.name, min(self.patience, MAX_AGE))
+        content = b"" if message is None else self.packed(message, to=to)
+        return seal(self._office.identity, about, content, to=certificate)
+
+    def packed(self, message: Message, *, to: str) -> bytes:
+        """A message as bytes, once the ledger has it."""
+        data, sent = pack(message), Sent.of("", to, message)
+        recipient = self._requester if to == REQUESTER else to
+        entry = Entry(recipient, sent.kind, len(data), sent.shapes, self._session, self._requester, self._n_records)
+        self._record(entry)
+        return data
+
+    def _exchange(self, to: str, sealed: bytes) -> list[Answered] | DcshapError:
+        try:
+            if self._office.network is None:
+                raise ProtocolError(f"{self._office.me!r} has no network to send by.")
+            reply = self._office.network.send(to, sealed, patience=self.patience)
+            if self._progress is not None:
+                self._progress.answered(to, len(reply))
+            return self._office.answers_in(reply, sealed, sender=to) if reply else []
+        except DcshapError as error:
+            return error

@@ -1,0 +1,1 @@
+"""A participant's own place: its configuration, its secrets, its table, and its part in every protocol. No engine."""

@@ -1,0 +1,201 @@
+"""A party's own configuration: where its table is, what it has agreed to, and who may ask for what.
+
+It is one YAML file that never leaves the site, `dcshap.yaml` in the `local` folder of the party's FLARE kit. Nothing
+in it can be set from outside: a job only says which collaboration is meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from dcshap.collaboration.party import require_name
+from dcshap.exceptions import InputError, PrivacyError, StorageError
+from dcshap.federation.site.secrets import write_private
+
+__all__ = ["CONFIG", "CollaborationConfig", "Right", "SiteConfig", "require_collaboration", "trusted_by_analyst"]
+
+CONFIG = "dcshap.yaml"
+Kind = Literal["horizontal", "vertical"]
+
+
+# --- one collaboration --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CollaborationConfig:
+    """What a party brings to one collaboration.
+
+    Attributes
+    ----------
+    kind : {"horizontal", "vertical"}
+    table : mapping
+        As in `read_source`.
+    schema : str
+        The agreed schema's file. In a vertical collaboration it covers all parties' columns.
+    partners : tuple of str
+        The other parties. A run with anybody else is refused: who is let in learns the anchor's seed.
+    id : str, optional
+        The column of the record identifiers; needed in a vertical collaboration.
+    target : str, optional
+        The column of the labels, where this party holds them.
+    agreement : mapping
+        `n_components`, `span`, `reduction`, `anchor`, `n_anchor`, `scaled`, `missing`.
+    instance_models : bool
+        Whether a model that contains training rows may leave the analyst.
+    trusted : tuple of str
+        Types beyond scikit-learn's own that a received model may contain.
+    """
+
+    kind: Kind
+    table: Mapping[str, str]
+    schema: str
+    partners: tuple[str, ...]
+    id: str | None = None
+    target: str | None = None
+    agreement: Mapping[str, Any] = field(default_factory=dict)
+    instance_models: bool = False
+    trusted: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("horizontal", "vertical"):
+            raise InputError(f"`kind` must be 'horizontal' or 'vertical'. Got {self.kind!r}.")
+        if not self.partners:
+            raise InputError("A collaboration needs `partners`, the names of the other parties.")
+        if self.kind == "vertical" and self.id is None:
+            raise InputError("A vertical collaboration needs `id`, the column of the record identifiers.")
+        if self.kind == "horizontal" and self.target is None:
+            raise InputError("A horizontal collaboration needs `target`, the column of the labels.")
+
+
+# --- who may ask --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Right:
+    """What a requester may ask for: which views (a party's name, or "full"), of how many records."""
+
+    views: tuple[str, ...]
+    budget: int
+
+
+@dataclass(frozen=True)
+class SiteConfig:
+    """A party's configuration.
+
+    Attributes
+    ----------
+    party : str
+    folder : path
+        The kit's folder.
+    collaborations : mapping of str to CollaborationConfig
+    rights : mapping of requester's name to Right
+    budget_days : float
+        The span of time that a budget is for.
+    """
+
+    party: str
+    folder: Path
+    collaborations: Mapping[str, CollaborationConfig]
+    rights: Mapping[str, Right] = field(default_factory=dict)
+    budget_days: float = 30.0
+
+    @classmethod
+    def load(cls, kit: str | Path) -> SiteConfig:
+        """Read the configuration of a kit."""
+        path = Path(kit) / "local" / CONFIG
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise StorageError(f"{path} is missing: run `dcshap federation party init` first.") from error
+        except yaml.YAMLError as error:
+            raise StorageError(f"{path} is not YAML.") from error
+        if not isinstance(content, dict) or not isinstance(content.get("collaborations"), dict):
+            raise StorageError(f"{path} must hold `party` and `collaborations`.")
+        try:
+            return cls(
+                party=require_name(content["party"]),
+                folder=Path(kit),
+                collaborations={require_collaboration(n): _known(c) for n, c in content["collaborations"].items()},
+                rights={n: Right(tuple(r["views"]), int(r["budget"])) for n, r in content.get("rights", {}).items()},
+                budget_days=float(content.get("budget_days", 30.0)),
+            )
+        except (TypeError, KeyError, AttributeError) as error:
+            raise StorageError(f"{path} has a setting that is unknown, missing or of another type.") from error
+
+    def save(self) -> Path:
+        """Write the configuration to its kit; nobody but the owner can read it."""
+        path = self.folder / "local" / CONFIG
+        content = {
+            "party": self.party,
+            "budget_days": self.budget_days,
+            "collaborations": {name: _plain(config) for name, config in self.collaborations.items()},
+            "rights": {n: {"views": list(r.views), "budget": r.budget} for n, r in self.rights.items()},
+        }
+        write_private(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        return path
+
+    def collaboration(self, name: str) -> CollaborationConfig:
+        """What the party has agreed to take part in, by name."""
+        if name not in self.collaborations:
+            raise PrivacyError(f"Party {self.party!r} takes no part in a collaboration of this name.")
+        return self.collaborations[name]
+
+    def state_folder(self, collaboration: str) -> Path:
+        """Where the party keeps what it learnt and its secrets."""
+        return self.folder / "dcshap" / require_collaboration(collaboration)
+
+    @property
+    def ledger(self) -> Path:
+        """The party's ledger."""
+        return self.folder / "dcshap" / "ledger.jsonl"
+
+    def right(self, requester: str, view: str) -> Right:
+        """What a requester may ask for, if this view is part of it."""
+        right = self.rights.get(requester)
+        if right is None:
+            raise PrivacyError(f"Party {self.party!r} has given {requester!r} no right to ask.")
+        if view not in right.views:
+            raise PrivacyError(
+                f"Party {self.party!r} has given {requester!r} the right to the views {list(right.views)}. Asked for: "
+                f"{view!r}."
+            )
+        return right
+
+
+def trusted_by_analyst(kit: str | Path) -> tuple[str, ...]:
+    """Types beyond scikit-learn's own that a model may contain at the analyst; `trusted` in its own `dcshap.yaml`."""
+    path = Path(kit) / "local" / CONFIG
+    if not path.exists():
+        return ()
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return tuple(str(name) for name in content["trusted"])
+    except (OSError, yaml.YAMLError, TypeError, LookupError) as error:
+        raise StorageError(f"{path} must hold `trusted`, a list of types. It cannot be read.") from error
+
+
+def require_collaboration(name: Any) -> str:
+    """A collaboration's name, if it can be one; it becomes a folder's name."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
+        raise InputError("A collaboration's name must be 1 to 64 letters, digits, '_' or '-'.")
+    return name
+
+
+def _known(content: Mapping[str, Any]) -> CollaborationConfig:
+    unknown = sorted(set(content) - {entry.name for entry in fields(CollaborationConfig)})
+    if unknown:
+        raise InputError(f"A collaboration's settings have unknown entries: {unknown}.")
+    lists = {name: tuple(content.get(name, ())) for name in ("partners", "trusted")}
+    return CollaborationConfig(**(dict(content) | lists))
+
+
+def _plain(config: CollaborationConfig) -> dict[str, Any]:
+    content = asdict(config)
+    lists = {"partners": list(config.partners), "trusted": list(config.trusted)}
+    return content | lists | {"table": dict(config.table), "agreement": dict(config.agreement)}

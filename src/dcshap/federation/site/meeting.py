@@ -1,0 +1,151 @@
+"""A party meets the others: who takes part, whether all have agreed to the same, and its own table brought along.
+
+The methods `send_…` and `receive_…` are its part in `dcshap.protocol.steps.MEET` and `RESUME`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dcshap.collaboration.messages import Greeting, HeldColumns, Hello, Introduction, Ready, Resume, Settings
+from dcshap.exceptions import PrivacyError, ProtocolError, SchemaError
+from dcshap.federation.seals.post import PostOffice
+from dcshap.federation.site.configuration import SiteConfig
+from dcshap.federation.site.holdings import Data
+from dcshap.schema import Schema
+
+__all__ = ["VERSION", "Meeting"]
+
+VERSION = 2  # of the protocol between sites
+
+
+class Meeting:
+    """A party that meets the others.
+
+    Parameters
+    ----------
+    config : SiteConfig
+    collaboration : str
+    office : PostOffice
+        Gets the others' certificates.
+    begin : callable
+        Brings the table along for a training, given who holds the labels.
+    resume : callable
+        Brings the table along for a run that was trained before.
+    """
+
+    def __init__(
+        self,
+        config: SiteConfig,
+        collaboration: str,
+        office: PostOffice,
+        *,
+        begin: Callable[[str], Data],
+        resume: Callable[[str], Data],
+    ) -> None:
+        self._config, self._settings, self._office = config, config.collaboration(collaboration), office
+        self._begin, self._resume = begin, resume
+        self._data: Data | None = None
+        self._held: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def data(self) -> Data:
+        """The table, once it was brought along."""
+        if self._data is None:
+            raise ProtocolError(f"Party {self._office.me!r} has not brought its table along yet.")
+        return self._data
+
+    def receive_hello(self, message: Hello) -> None:
+        """Refuse an analyst that speaks another version, or means another kind of collaboration."""
+        if message.version != VERSION:
+            raise ProtocolError(
+                f"All sites must speak version {VERSION} of the protocol. The analyst speaks another: install the "
+                f"same version of dcshap."
+            )
+        if message.kind != self._settings.kind:
+            raise ProtocolError(
+                f"Party {self._office.me!r} agreed to a {self._settings.kind} collaboration. Asked: another."
+            )
+
+    def send_greeting(self, to: str) -> Greeting:  # noqa: ARG002 - there is one analyst
+        """What the analyst must know before anything is sent."""
+        return Greeting(
+            party=self._office.me,
+            certificate=self._office.identity.certificate.pem,
+            instance_models=self._settings.instance_models,
+            labels=self._settings.target is not None,
+            span=str(self._settings.agreement.get("span", "private")),
+        )
+
+    def receive_introduction(self, message: Introduction) -> None:
+        """Take the other parties' certificates, and bring the table along."""
+        self._meet(message.certificates)
+        self._data = self._begin(message.holder)
+
+    def receive_resume(self, message: Resume) -> None:
+        """Take the other parties' certificates, and what was trained before."""
+        self._meet(message.certificates)
+        self._data = self._resume(message.run)
+
+    def _meet(self, certificates: Mapping[str, str]) -> None:
+        """Refuse to work with anybody whom this party has not agreed to work with."""
+        expected, given = {self._office.me, *self._settings.partners}, set(certificates)
+        if given != expected:
+            raise PrivacyError(
+                f"Party {self._office.me!r} agreed to work with {sorted(self._settings.partners)}. Asked to work with "
+                f"{sorted(given - {self._office.me})}."
+            )
+        check = self._office.identity.check
+        self._office.directory.update({name: check(pem, name=name) for name, pem in certificates.items()})
+
+    def send_ready(self, to: str) -> Ready:  # noqa: ARG002
+        """The table is at hand."""
+        return Ready(self._office.me, len(self.data.X))
+
+    # --- the same settings everywhere -----------------------------------------------------------------------
+
+    def send_settings(self, to: str) -> Settings:  # noqa: ARG002 - all are sent the same
+        """The settings of the party that leads, for the others to compare."""
+        return Settings(json.dumps(self._agreed()))
+
+    def receive_settings(self, message: Settings) -> None:
+        """Refuse settings that differ from this party's own, naming them."""
+        theirs, mine = json.loads(message.content), json.loads(json.dumps(self._agreed()))
+        found = Schema.from_dict(mine["schema"]).differences(Schema.from_dict(theirs["schema"]))
+        if found:
+            raise SchemaError(
+                f"All parties must have the same schema. That of {self._office.me!r} (the first) and of the leading "
+                f"party (the second) differ: {'; '.join(found)}."
+            )
+        differing = sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
+        if differing:
+            raise ProtocolError(
+                f"All parties must have agreed on the same settings. {self._office.me!r} differs: {differing}."
+            )
+
+    def _agreed(self) -> dict[str, Any]:
+        """What all parties must have alike."""
+        content = self.data.agreement.to_dict()
+        content["schema"] = self.data.agreed_schema.to_dict()
+        if self._settings.kind == "vertical":
+            del content["n_components"]  # each party's own: its columns are its own
+        return content
+
+    def send_columns_held(self, to: str) -> HeldColumns:  # noqa: ARG002
+        """Which columns this party brings."""
+        return HeldColumns(self._office.me, self.data.agreement.schema.names)
+
+    def receive_columns_held(self, message: HeldColumns) -> None:
+        """As the party that leads: once all have told, whether the columns fit together."""
+        self._held[message.party] = message.names
+        if self._settings.kind == "horizontal" or len(self._held) < len(self._settings.partners):
+            return
+        columns = [name for names in (self.data.agreement.schema.names, *self._held.values()) for name in names]
+        twice = sorted({name for name in columns if columns.count(name) > 1})
+        if twice:
+            raise SchemaError(f"Each column must belong to one party. Held by several: {twice}. Rename or drop them.")
+        unheld = [name for name in self.data.agreed_schema.names if name not in columns]
+        if unheld:
+            raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")

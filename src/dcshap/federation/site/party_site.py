@@ -1,0 +1,190 @@
+"""A party's place in the federation: envelopes arrive, its roles take what the tables allow, sealed answers leave.
+
+It knows nothing of the engine that carries envelopes. Which step comes when is in `dcshap.protocol.steps`; here is what
+a party needs to begin a session: its own configuration, table, seeds, and the rights of whoever asks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from dcshap.collaboration import HorizontalParty, VerticalParty
+from dcshap.collaboration.messages import ANALYST, Message
+from dcshap.exceptions import NotFittedError, ProtocolError, StorageError
+from dcshap.explanation.answering import AnsweringParty
+from dcshap.explanation.disclosures import RecordVectors, Request
+from dcshap.explanation.views import explain_view
+from dcshap.federation.seals.envelopes import MAX_AGE, Envelope, Opened
+from dcshap.federation.seals.identity import Identity
+from dcshap.federation.seals.ledger import Ledger
+from dcshap.federation.seals.post import Network, Post, PostOffice
+from dcshap.federation.site.admission import Admission
+from dcshap.federation.site.configuration import SiteConfig
+from dcshap.federation.site.holdings import Data, load_data
+from dcshap.federation.site.keeping import KeepingParty
+from dcshap.federation.site.meeting import Meeting
+from dcshap.federation.site.runs import Runs
+from dcshap.federation.site.secrets import Secrets
+from dcshap.protocol import Cast, Node, Protocol
+from dcshap.protocol.steps import MEET, RESUME, asking, training
+
+__all__ = ["PartySite", "load_trained"]
+
+_WARM_UP = 12  # players of the game that a party explains to nobody, so that compilers have run
+
+
+class PartySite:
+    """A party and all its sessions.
+
+    Parameters
+    ----------
+    config : SiteConfig
+    identity : Identity
+    collaboration : str
+    network : Network
+    """
+
+    def __init__(self, config: SiteConfig, identity: Identity, *, collaboration: str, network: Network) -> None:
+        if identity.name != config.party:
+            raise StorageError(
+                f"The certificate must bear the party's name {config.party!r}. It bears {identity.name!r}."
+            )
+        self.config, self.collaboration = config, collaboration
+        self.settings = config.collaboration(collaboration)
+        self.folder = config.state_folder(collaboration)
+        self.ledger = Ledger(config.ledger)
+        opened = Opened(self.folder / "opened.txt")
+        self.office = PostOffice(identity.name, identity, network=network, opened=opened, trusted=self.settings.trusted)
+        self._lock = threading.RLock()
+        self._sessions: dict[tuple[str, str], tuple[Node, Post]] = {}
+        self._asked_at: dict[tuple[str, str], float] = {}
+        self._party: HorizontalParty | VerticalParty | None = None
+
+    def handle(self, sealed: bytes) -> bytes:
+        """Take an envelope; the reply to it."""
+        return self.office.handle(sealed, self._session)
+
+    @property
+    def party(self) -> Any:
+        """The role, once it has begun."""
+        if self._party is None:
+            raise NotFittedError(f"Party {self.office.me!r} has not begun yet.")
+        return self._party
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(sorted((self.office.me, *self.settings.partners)))
+
+    # --- sessions -------------------------------------------------------------------------------------------
+
+    def _session(self, envelope: Envelope, message: Message | None) -> tuple[Node, Post]:
+        """The node that an envelope is for; the first message of a protocol begins its session."""
+        key = (envelope.about.session, envelope.about.protocol)
+        with self._lock:
+            if key not in self._sessions:
+                if isinstance(message, Request):
+                    self._forget_old_requests()
+                    self._sessions[key] = self._asked(envelope, message)
+                    self._asked_at[key] = time.monotonic()
+                elif envelope.about.step == "hello" and envelope.about.sender == ANALYST:
+                    self._sessions[key] = self._met(envelope)
+                else:
+                    raise ProtocolError(f"Party {self.office.me!r} has no such session. A run begins with 'hello'.")
+            return self._sessions[key]
+
+    def _forget_old_requests(self) -> None:
+        """Drop requests whose envelopes are too old to be opened; the ledger knows that they were answered."""
+        for key in [key for key, at in self._asked_at.items() if time.monotonic() - at > 2 * MAX_AGE]:
+            del self._sessions[key], self._asked_at[key]
+
+    def _node(self, protocol: Protocol, session: str, cast: Cast, roles: list[Any], **more: Any) -> tuple[Node, Post]:
+        post = Post(self.office, protocol, session, **({"record": self.ledger.append} | more))
+        return Node(self.office.me, protocol, cast, roles, post), post
+
+    def _met(self, envelope: Envelope) -> tuple[Node, Post]:
+        """A meeting with the analyst and the other parties; a training, or requests, follow."""
+        self.office.directory[ANALYST] = envelope.author
+        protocol, session = (RESUME if envelope.about.protocol == RESUME.name else MEET), envelope.about.session
+        meeting = Meeting(
+            self.config,
+            self.collaboration,
+            self.office,
+            begin=lambda holder: self._begin(session, holder),
+            resume=self._resume,
+        )
+        return self._node(protocol, session, Cast(self._names), [meeting])
+
+    def _begin(self, run: str, holder: str) -> Data:
+        """Bring the table along for a training."""
+        data = load_data(self.settings, base=self.config.folder)
+        kind = HorizontalParty if self.settings.kind == "horizontal" else VerticalParty
+        self._party = kind(
+            self.office.me,
+            data.agreement,
+            private_seed=Secrets.load(self.folder).private_seed,
+            instance_models=self.settings.instance_models,
+        )
+        self._party.take(data.X, data.y)
+        protocol = training(self.settings.kind, span=data.agreement.span)
+        cast, keeping = (
+            Cast(self._names, holder=holder or None),
+            KeepingParty(self._party, run, self.folder, self._warm_up),
+        )
+        self._sessions[run, protocol.name] = self._node(protocol, run, cast, [keeping, self._party])
+        return data
+
+    def _resume(self, run: str) -> Data:
+        """Go on from an earlier training, also one that was prepared here and counts at the analyst already."""
+        runs = Runs(self.folder)
+        if runs.current != run and not runs.prepared(run):
+            raise StorageError(
+                f"Party {self.office.me!r} has kept nothing of the training that the analyst goes on from: train again."
+            )
+        if runs.current != run:
+            runs.commit(run)
+        data = load_data(self.settings, base=self.config.folder)
+        self._party = load_trained(self.config, self.collaboration)
+        if isinstance(self._party, VerticalParty):
+            self._party.bring_back(data.X)
+            self._warm_up()
+        return data
+
+    def _asked(self, envelope: Envelope, request: Request) -> tuple[Node, Post]:
+        """A request, if this party lets its author ask that."""
+        party = self.party
+        if not isinstance(party, VerticalParty) or not party.run:
+            raise ProtocolError("Only a trained vertical collaboration answers requests.")
+        admission = Admission(self.config, self.collaboration, self.office.identity, self.ledger)
+        admission.require(request, envelope, run=party.run)
+        cast = Cast(self._names, viewers=admission.viewers(request, self._names))
+        roles = [AnsweringParty(party, admission.records(request, party.held), request)]
+        charge = admission.charging(request)
+        more = {"record": charge, "requester": request.requester, "n_records": len(request.records)}
+        return self._node(asking(request.protocol), request.identifier, cast, roles, **more)
+
+    def _warm_up(self) -> None:
+        """Explain one of the party's own records to nobody, so that the first requester need not wait for compilers."""
+        party = self.party
+        shared = party.shared_model_ if isinstance(party, VerticalParty) else None
+        if shared is None or len(party.agreement.schema) + len(shared.widths) > _WARM_UP:
+            return
+        record = party.held.select(party.held.identifiers[:1])
+        blank = [
+            RecordVectors(name, party.pseudonyms_of(record), np.zeros((1, width)), np.zeros(width))
+            for name, width in shared.widths.items()
+            if name != party.name
+        ]
+        explain_view(party, record, blank, index="owen")
+
+
+def load_trained(config: SiteConfig, collaboration: str) -> Any:
+    """The party as the training that is used left it; nobody else is asked."""
+    settings, runs = config.collaboration(collaboration), Runs(config.state_folder(collaboration))
+    if not runs.current:
+        raise StorageError(f"Party {config.party!r} has kept no training of {collaboration!r}: train first.")
+    kind = HorizontalParty if settings.kind == "horizontal" else VerticalParty
+    return kind.load(runs.path(runs.current), trusted=settings.trusted)

@@ -1,0 +1,75 @@
+"""Trainings that a site has kept: at most one is used, and a new one takes its place as a whole or not at all.
+
+Each lies in a folder of its own. `run.json` names the one that is used; writing it is the moment at which a training
+counts. What was prepared and not committed stays beside it, until another training is committed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from dcshap.exceptions import ProtocolError, StorageError
+from dcshap.federation.site.secrets import write_private
+
+__all__ = ["Runs"]
+
+_FILE = "run.json"
+_BEGINS = "run-"
+
+
+class Runs:
+    """The trainings in a collaboration's folder.
+
+    Parameters
+    ----------
+    folder : path
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+
+    @property
+    def current(self) -> str:
+        """The run that is used; empty where there is none."""
+        path = self._folder / _FILE
+        if not path.exists():
+            return ""
+        try:
+            return str(json.loads(path.read_text(encoding="utf-8"))["run"])
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise StorageError(f"{path} is damaged: train again.") from error
+
+    def path(self, run: str) -> Path:
+        """Where a run lies."""
+        if not re.fullmatch(r"[0-9a-z-]{1,64}", run):
+            raise ProtocolError("A run's identifier must be 1 to 64 digits, small letters or '-'.")
+        return self._folder / f"{_BEGINS}{run}"
+
+    def prepare(self, run: str, save: Callable[[Path], None]) -> None:
+        """Keep what a run has trained, beside what is used."""
+        try:
+            save(self.path(run))
+        except OSError as error:
+            raise StorageError(
+                f"What was trained could not be kept ({type(error).__name__}): is the disk full?"
+            ) from error
+
+    def prepared(self, run: str) -> bool:
+        """Whether a run was kept whole."""
+        return self.path(run).is_dir()
+
+    def commit(self, run: str) -> None:
+        """Use a run from now on; earlier ones are dropped."""
+        if not self.prepared(run):
+            raise StorageError("A training can be used once it was kept. This one was not: train again.")
+        try:
+            write_private(self._folder / _FILE, json.dumps({"run": run}))
+        except OSError as error:
+            raise StorageError(f"The training could not be put to use ({type(error).__name__}).") from error
+        for other in self._folder.glob(f"{_BEGINS}*"):
+            if other != self.path(run):
+                shutil.rmtree(other, ignore_errors=True)

@@ -1,0 +1,72 @@
+"""Seeds and keys that a party keeps, and the private files in which a site keeps them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from dcshap.collaboration.randomness import fresh_seed
+from dcshap.exceptions import StorageError
+
+__all__ = ["Secrets", "write_private"]
+
+
+@dataclass
+class Secrets:
+    """Seeds and keys that a party keeps and uses again; a fresh basis for the same data would help an attacker.
+
+    Attributes
+    ----------
+    private_seed : int
+    anchor_seed, pseudonym_key : optional
+        As shared between the parties. Where they were agreed out of band, others are refused.
+    agreed : bool
+        Whether the shared ones were agreed out of band.
+    """
+
+    private_seed: int
+    anchor_seed: int | None = None
+    pseudonym_key: bytes | None = None
+    agreed: bool = False
+
+    @classmethod
+    def load(cls, folder: Path) -> Secrets:
+        """Read the secrets in a folder; on the first time the private seed is drawn and kept."""
+        path = folder / "secrets.json"
+        if not path.exists():
+            secrets = cls(fresh_seed())
+            secrets.save(folder)
+            return secrets
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            key, anchor = content.get("pseudonym_key"), content.get("anchor_seed")
+            return cls(
+                private_seed=int(content["private_seed"], 16),
+                anchor_seed=None if anchor is None else int(anchor, 16),
+                pseudonym_key=None if key is None else bytes.fromhex(key),
+                agreed=bool(content.get("agreed", False)),
+            )
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            raise StorageError(f"{path} is damaged.") from error
+
+    def save(self, folder: Path) -> None:
+        """Keep the secrets; nobody but the owner can read them."""
+        content = {
+            "private_seed": hex(self.private_seed),
+            "anchor_seed": None if self.anchor_seed is None else hex(self.anchor_seed),
+            "pseudonym_key": None if self.pseudonym_key is None else self.pseudonym_key.hex(),
+            "agreed": self.agreed,
+        }
+        write_private(folder / "secrets.json", json.dumps(content))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all; nobody but the owner can read it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}-{os.getpid()}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    aside.replace(path)

@@ -1,0 +1,344 @@
+"""The agreed data dictionary: which columns there are, and what may stand in them.
+
+A schema is all that the parties of a horizontal collaboration must agree on before they begin. It is built from
+data (`Schema.from_frames`) or written by hand:
+
+>>> schema = Schema.from_yaml('''
+... columns:
+...   age: {kind: number, low: 17, high: 90}
+...   sex: {kind: category, categories: [Female, Male]}
+... ''')
+>>> schema.names
+('age', 'sex')
+
+A table becomes *codes*: one float column per raw column, numbers as they are, categories as the position in their
+list, missing values as NaN.
+
+>>> import pandas as pd
+>>> schema.codes(pd.DataFrame({"sex": ["Male"], "age": [40]}))
+array([[40.,  1.]])
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from dcshap._tables import as_array, as_frame, is_array
+from dcshap._typing import FloatArray
+from dcshap.exceptions import InputError, RangeWarning, SchemaError
+from dcshap.schema.columns import (
+    Category,
+    Column,
+    Number,
+    code_misfit,
+    column_codes,
+    column_from_dict,
+    column_from_tables,
+    column_median,
+)
+
+__all__ = ["Missing", "Schema"]
+
+Missing = Literal["error", "reference"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The agreed data dictionary.
+
+    Parameters
+    ----------
+    columns : tuple of Number or Category
+        In the order in which plain arrays hold them.
+    """
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise SchemaError("A schema must have at least one column. Got none.")
+        if len(set(self.names)) < len(self.names):
+            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+            raise SchemaError(f"Column names must differ. These stand there twice: {twice}.")
+
+    # --- what it says --------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash that is equal exactly where two schemas are."""
+        text = json.dumps(self.to_dict(), sort_keys=False, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise SchemaError(f"The schema has no column {name!r}. It has {list(self.names)}.")
+
+    def select(self, names: Sequence[str]) -> Schema:
+        """The schema of some of the columns."""
+        return Schema(tuple(self[name] for name in names))
+
+    def differences(self, other: Schema) -> list[str]:
+        """Every difference to another schema, a sentence each; empty where they are equal."""
+        found = [f"column {name!r} is only in the first" for name in self.names if name not in other.names]
+        found += [f"column {name!r} is only in the second" for name in other.names if name not in self.names]
+        for name in (name for name in self.names if name in other.names):
+            mine, theirs = self[name].to_dict(), other[name].to_dict()
+            found += [
+                f"column {name!r} differs in {key}"
+                for key in sorted(mine.keys() | theirs.keys())
+                if mine.get(key) != theirs.get(key)
+            ]
+        if not found and self.names != other.names:
+            found.append("the columns stand in another order")
+        return found
+
+    # --- made from, and written to -----------------------------------------------------------------------
+
+    @classmethod
+    def from_frames(cls, frames: Mapping[str, Any] | Iterable[Any], *, onehot: Sequence[str] = ()) -> Self:
+        """The dictionary that the given tables have in common.
+
+        Ranges and categories cover all tables; a table that lacks a column, has one too many or holds another
+        kind of values is named, all differences at once.
+
+        Parameters
+        ----------
+        frames : mapping of name to table, or tables
+            DataFrames (pandas, polars), or arrays, whose columns are numbers called `x0`, `x1`, …
+        onehot : sequence of str
+            Categorical columns to encode as a block of indicators instead of ordinal codes.
+        """
+        named = dict(frames) if isinstance(frames, Mapping) else {f"table {i}": f for i, f in enumerate(frames)}
+        tables = {name: as_frame(frame) for name, frame in named.items()}
+        if not tables:
+            raise SchemaError("A schema needs at least one table to be built from. Got none.")
+        names = list(next(iter(tables.values())).columns)
+        _require_names(tables)
+        unknown = [name for name in onehot if name not in names]
+        if unknown:
+            raise SchemaError(f"`onehot` must name columns of the tables. Got {unknown}, which are not there.")
+        columns, problems = [], _column_differences(tables, names)
+        for name in (name for name in names if all(name in frame.columns for frame in tables.values())):
+            try:
+                columns.append(column_from_tables(name, tables, "onehot" if name in onehot else "ordinal"))
+            except SchemaError as error:
+                problems.append(str(error))
+        if problems:
+            raise SchemaError("No common schema. " + " ".join(problems))
+        return cls(tuple(columns))
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Self:
+        """The schema that `to_dict` wrote."""
+        if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):
+            raise SchemaError("A schema must be a mapping with the key 'columns', itself a mapping by column name.")
+        columns = content["columns"]
+        if not all(isinstance(name, str) for name in columns):
+            # YAML reads an unquoted `no` as false and `1` as a number.
+            raise SchemaError("Column names must be text: quote those that are numbers or words like yes, no, on, off.")
+        return cls(tuple(column_from_dict(name, entry) for name, entry in columns.items()))
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Self:
+        """The schema that a YAML text describes."""
+        try:
+            content = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise SchemaError("The schema is not valid YAML.") from error
+        return cls.from_dict(content)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a schema from a YAML file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise SchemaError(f"{path} must be a YAML file in UTF-8. It is not.") from error
+        return cls.from_yaml(text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, strings and numbers."""
+        return {"columns": {column.name: column.to_dict() for column in self.columns}}
+
+    def to_yaml(self) -> str:
+        """The schema as a YAML text, ready to be edited by hand."""
+        # PyYAML would write unusual line breaks as they are, and read them as spaces.
+        content = self.to_dict()
+        odd = any(mark in json.dumps(content, ensure_ascii=False) for mark in "\x85\u2028\u2029")
+        return yaml.safe_dump(content, sort_keys=False, default_flow_style=None, allow_unicode=not odd, width=110)
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema to a YAML file."""
+        Path(path).write_text(self.to_yaml(), encoding="utf-8")
+
+    # --- tables to codes and back ------------------------------------------------------------------------
+
+    def codes(self, table: Any, *, missing: Missing = "error") -> FloatArray:
+        """A table as numbers: categories as the position in their list, missing values as NaN.
+
+        Parameters
+        ----------
+        table : DataFrame (pandas, polars) of shape (n, M) in any column order, or array in schema order
+            An array holds categories as their codes.
+        missing : {"error", "reference"}
+            What a missing value means: a mistake, or "feature absent" (it stays NaN here; the reference's value
+            takes its place when it is encoded).
+
+        Returns
+        -------
+        array of shape (n, M)
+        """
+        if missing not in ("error", "reference"):
+            raise InputError(f"`missing` must be 'error' or 'reference'. Got {missing!r}.")
+        codes = self._codes_of_array(table) if is_array(table) else self._codes_of_frame(as_frame(table))
+        self._check_values(codes, missing)
+        return codes
+
+    def frame(self, codes: FloatArray) -> pd.DataFrame:
+        """The raw table that codes (n, M) stand for."""
+        columns: dict[str, Any] = {}
+        for j, column in enumerate(self.columns):
+            columns[column.name] = codes[:, j]
+            if isinstance(column, Category):
+                whole = np.where(np.isnan(codes[:, j]), -1, np.rint(codes[:, j])).astype(np.int64)
+                dtype: pd.CategoricalDtype[Any] = pd.CategoricalDtype(list(column.categories))
+                columns[column.name] = pd.Categorical.from_codes(whole, dtype=dtype)
+        return pd.DataFrame(columns)
+
+    def median(self, codes: FloatArray) -> FloatArray:
+        """The typical row (M,) of codes (n, M).
+
+        The median; for ordinal codes rounded to a category, for one-hot categories the mode. Missing values are left
+        out; a column with nothing else in it is NaN.
+        """
+        return np.array([column_median(column, codes[:, j]) for j, column in enumerate(self.columns)])
+
+    def _codes_of_frame(self, frame: pd.DataFrame) -> FloatArray:
+        problems, codes = self._name_problems(frame.columns), []
+        for column in self.columns:
+            if frame.columns.is_unique and column.name in frame.columns:
+                try:
+                    codes.append(column_codes(column, frame[column.name]))
+                except SchemaError as error:
+                    problems.append(str(error))
+        if problems:
+            raise SchemaError("The table must fit the schema: " + "; ".join(problems) + ".")
+        if all(isinstance(column, Number) for column in self.columns):
+            # As it lies in memory: no copy, and sums over rows are rounded as they always were.
+            return frame.loc[:, list(self.names)].to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.stack(codes, axis=1)
+
+    def _name_problems(self, names: pd.Index[Any]) -> list[str]:
+        """Which columns are lacking, are too many or stand twice, a clause each."""
+        if not names.is_unique:
+            return [f"{int(names.duplicated().sum())} columns repeat another's name"]
+        lacking = [name for name in self.names if name not in names]
+        extra = [str(name) for name in names if name not in self.names]
+        found = [f"columns {lacking} are lacking"] if lacking else []
+        return [*found, f"columns {extra} are not in the schema"] if extra else found
+
+    def _codes_of_array(self, array: Any) -> FloatArray:
+        values = as_array(array)
+        if values.ndim != 2 or values.shape[1] != len(self):
+            raise SchemaError(
+                f"An array must have shape (n, {len(self)}), columns in schema order. Got {values.shape}. "
+                f"The schema's columns are {list(self.names)}."
+            )
+        try:
+            codes = values.astype(np.float64, copy=False)
+        except (TypeError, ValueError):
+            # Not chained: numpy's own message quotes the value.
+            raise SchemaError(
+                "An array must hold numbers, categories as their codes. Got other values: pass a DataFrame instead."
+            ) from None
+        found = [code_misfit(column, codes[:, j]) for j, column in enumerate(self.columns)]
+        if any(found):
+            raise SchemaError("An array must hold, in " + "; in ".join(filter(None, found)) + ".")
+        return codes
+
+    def _check_values(self, codes: FloatArray, missing: Missing) -> None:
+        if not len(codes):
+            return
+        lowest, highest = _extremes(codes)
+        if not np.isfinite(highest - lowest).all():
+            infinite = {n: c for n, c in zip(self.names, np.isinf(codes).sum(axis=0), strict=True) if c}
+            if infinite:
+                raise InputError(f"Values must be finite. Infinite values per column: {_counts(infinite)}.")
+            absent = {n: c for n, c in zip(self.names, np.isnan(codes).sum(axis=0), strict=True) if c}
+            if absent and missing == "error":
+                raise InputError(
+                    f"Values must not be missing. Missing values per column: {_counts(absent)}. Fill or drop them, "
+                    f"or pass missing='reference', where a missing value means that the feature is absent."
+                )
+        outside = self._count_outside(codes, lowest, highest)
+        if outside:
+            warnings.warn(
+                f"Values outside the schema's range, per column: {_counts(outside)}. They are used as they are; "
+                f"widen the range in the schema if they are right.",
+                RangeWarning,
+                stacklevel=3,
+            )
+
+    def _count_outside(self, codes: FloatArray, lowest: FloatArray, highest: FloatArray) -> dict[str, int]:
+        """How many values of each numeric column are outside its range, where any are."""
+        counts = {
+            column.name: int(np.sum((codes[:, j] < column.low) | (codes[:, j] > column.high)))
+            for j, column in enumerate(self.columns)
+            if isinstance(column, Number) and not (column.low <= lowest[j] and highest[j] <= column.high)
+        }
+        return {name: count for name, count in counts.items() if count}
+
+
+def _extremes(codes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The lowest and highest of each column of codes (n, M); NaN where a value is missing."""
+    chunks = (codes[start : start + 4096] for start in range(0, len(codes), 4096))  # few enough to stay in the cache
+    found = np.array([(chunk.min(axis=0), chunk.max(axis=0)) for chunk in chunks])
+    return found[:, 0].min(axis=0), found[:, 1].max(axis=0)
+
+
+def _counts(by_column: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {int(count)}" for name, count in by_column.items())
+
+
+def _column_differences(tables: Mapping[str, pd.DataFrame], names: Sequence[str]) -> list[str]:
+    """Which tables lack a column that the first one has, or have one that it lacks, a sentence each."""
+    first = next(iter(tables))
+    problems = []
+    for party, frame in tables.items():
+        lacking = [name for name in names if name not in frame.columns]
+        extra = [name for name in frame.columns if name not in names]
+        if lacking:
+            problems.append(f"All tables must have the same columns: {party!r} lacks {lacking}, which {first!r} has.")
+        if extra:
+            problems.append(f"All tables must have the same columns: {party!r} has {extra}, which {first!r} lacks.")
+    return problems
+
+
+def _require_names(tables: Mapping[str, pd.DataFrame]) -> None:
+    for party, frame in tables.items():
+        unnamed = sum(not isinstance(name, str) for name in frame.columns)
+        if unnamed:
+            raise SchemaError(f"Column names must be strings. {unnamed} of {party!r} are not: rename the columns.")
+        if not frame.columns.is_unique:
+            twice = sorted(set(frame.columns[frame.columns.duplicated()]))
+            raise SchemaError(f"Column names must differ. These stand twice in {party!r}: {twice}.")

@@ -1,0 +1,28 @@
+"""Roles on disk: JSON, arrays and models in folders that are written whole or not at all. No pickle is ever read."""
+
+from dcshap.storage.estimators import read_model, write_model
+from dcshap.storage.folders import (
+    PLAIN,
+    State,
+    current,
+    interpreting,
+    plain,
+    read_folder,
+    require_writable,
+    write_folder,
+    write_tree,
+)
+
+__all__ = [
+    "PLAIN",
+    "State",
+    "current",
+    "interpreting",
+    "plain",
+    "read_folder",
+    "read_model",
+    "require_writable",
+    "write_folder",
+    "write_model",
+    "write_tree",
+]

@@ -1,0 +1,59 @@
+"""Estimators as bytes through skops, which makes only objects of types that are trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dcshap._bytes import UNREADABLE
+from dcshap.exceptions import StorageError
+
+__all__ = ["read_model", "write_model"]
+
+# Parts of scikit-learn's own estimators that skops does not know: plain arrays in compiled clothes.
+TRUSTED = frozenset(
+    {
+        "sklearn._loss.link.LogitLink",
+        "sklearn._loss.loss.HalfTweedieLossIdentity",
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
+        "sklearn.gaussian_process.kernels.ConstantKernel",
+        "sklearn.gaussian_process.kernels.Product",
+        "sklearn.gaussian_process.kernels.RBF",
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+        "sklearn.metrics._dist_metrics.ManhattanDistance64",
+        "sklearn.neighbors._ball_tree.BallTree",
+        "sklearn.neighbors._kd_tree.KDTree",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+        "sklearn.tree._tree.Tree",
+        "sklearn.utils._bunch.Bunch",
+    }
+)
+
+
+def write_model(model: Any) -> bytes:
+    """An estimator as bytes, through skops."""
+    from skops import io as skops  # noqa: PLC0415 - takes a second to import
+
+    data: bytes = skops.dumps(model)
+    return data
+
+
+def read_model(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
+    """The estimator in the bytes, if it is made of trusted types only."""
+    from skops import io as skops  # noqa: PLC0415 - takes a second to import
+
+    try:
+        found = skops.get_untrusted_types(data=data)
+        unknown = set(found) - TRUSTED - set(trusted)
+        if unknown:
+            raise StorageError(
+                f"A model must be made of trusted types. This one also contains {sorted(unknown)}. Nothing was "
+                f"loaded; name them in `trusted` if you know who wrote it."
+            )
+        return skops.loads(data, trusted=found)
+    except UNREADABLE as error:
+        raise StorageError("A model could not be read: the file is damaged or from another version.") from error

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from dcshap.exceptions import ProtocolError, StorageError
+from dcshap.federation.seals import envelopes
+from dcshap.federation.seals.envelopes import About, Opened, open_envelope, seal
+from dcshap.federation.seals.identity import Identity
+
+from .twin import SERVER, Authority
+
+CONTENT = b"the anchor's seed"
+
+
+def sealed_by(who, to, *, sender=None, recipient="shop", step="anchor", content=CONTENT):
+    about = About(sender or who.name, recipient, "train horizontally", "run1", step)
+    return seal(who, about, content, to=to.certificate)
+
+
+@pytest.fixture
+def bank(identities):
+    return identities["bank"]
+
+
+@pytest.fixture
+def shop(identities):
+    return identities["shop"]
+
+
+def test_the_recipient_opens_what_was_sealed(bank, shop):
+    sealed = sealed_by(bank, shop)
+    opened = open_envelope(shop, sealed, me="shop")
+    assert (opened.content, opened.about.sender, opened.author.name) == (CONTENT, "bank", "bank")
+    assert (opened.about.protocol, opened.about.session, opened.about.step) == ("train horizontally", "run1", "anchor")
+    assert CONTENT not in sealed
+
+
+def test_nobody_else_opens_it(bank, shop, identities):
+    sealed = sealed_by(bank, shop)
+    with pytest.raises(ProtocolError, match="reached 'rail'"):
+        open_envelope(identities["rail"], sealed, me="rail")
+    with pytest.raises(ProtocolError, match="whole and signed"):
+        open_envelope(identities["rail"], sealed, me="shop")
+
+
+def test_a_party_cannot_write_as_another_or_as_the_analyst(bank, shop, identities):
+    for sender in ("rail", "analyst"):
+        with pytest.raises(ProtocolError, match="was signed by 'bank'"):
+            open_envelope(shop, sealed_by(bank, shop, sender=sender), me="shop")
+    from_server = sealed_by(identities[SERVER], shop, sender="analyst")
+    assert open_envelope(shop, from_server, me="shop").author.name == SERVER
+
+
+def test_any_changed_byte_is_found(bank, shop):
+    sealed = bytearray(sealed_by(bank, shop))
+    for at in np.random.default_rng(0).integers(len(sealed), size=40):
+        changed = bytearray(sealed)
+        changed[at] ^= 1
+        with pytest.raises(ProtocolError):
+            open_envelope(shop, bytes(changed), me="shop")
+
+
+@pytest.mark.parametrize("cut", [0, 3, 100, 400])
+def test_a_cut_envelope_is_refused(bank, shop, cut):
+    with pytest.raises(ProtocolError):
+        open_envelope(shop, sealed_by(bank, shop)[:cut], me="shop")
+
+
+def test_an_old_envelope_is_refused(bank, shop, monkeypatch):
+    sealed, later = sealed_by(bank, shop), time.time() + envelopes.MAX_AGE + 1
+    monkeypatch.setattr("dcshap.federation.seals.envelopes.time.time", lambda: later)
+    with pytest.raises(ProtocolError, match="older"):
+        open_envelope(shop, sealed, me="shop")
+
+
+@pytest.mark.parametrize("written", [float("nan"), float("inf"), "now", None])
+def test_a_time_that_is_none_is_not_lately(written):
+    assert not envelopes.recent(written)
+
+
+def test_an_envelope_opens_once_also_after_a_restart(bank, shop, tmp_path):
+    first, second = (open_envelope(shop, sealed_by(bank, shop), me="shop") for _ in range(2))
+    Opened(tmp_path / "opened").once(first)
+    after_restart = Opened(tmp_path / "opened")
+    with pytest.raises(ProtocolError, match="opened before"):
+        after_restart.once(first)
+    after_restart.once(second)
+
+
+def test_identifiers_that_are_too_old_to_matter_are_dropped(bank, shop, tmp_path, monkeypatch):
+    kept = [open_envelope(shop, sealed_by(bank, shop), me="shop") for _ in range(3)]
+    for envelope in kept[:2]:
+        Opened(tmp_path / "opened").once(envelope)
+    later = time.time() + 3 * envelopes.MAX_AGE
+    monkeypatch.setattr("dcshap.federation.seals.envelopes.time.time", lambda: later)
+    Opened(tmp_path / "opened").once(kept[2])
+    assert len((tmp_path / "opened").read_text().splitlines()) == 1
+
+
+def test_a_sender_of_another_authority_is_refused(shop, tmp_path):
+    forger = Authority().issue(tmp_path / "bank", "bank")
+    with pytest.raises(ProtocolError, match="authority"):
+        open_envelope(shop, sealed_by(forger, shop), me="shop")
+
+
+def test_an_expired_certificate_is_refused(authority, shop, tmp_path):
+    with pytest.raises(ProtocolError, match="not valid today"):
+        authority.issue(tmp_path / "old", "old", days=-1)
+
+
+def test_a_certificate_in_another_name_is_refused(bank, shop):
+    with pytest.raises(ProtocolError, match=r"of 'rail' was expected. Got that of 'shop'"):
+        bank.check(shop.certificate.pem, name="rail")
+
+
+def test_a_folder_without_key_is_refused(tmp_path):
+    with pytest.raises(StorageError, match="certificate and key"):
+        Identity(tmp_path)
