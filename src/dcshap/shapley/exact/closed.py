@@ -6,20 +6,22 @@ sums of products. Each sample's values come with a bound on their error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from dcshap._typing import Array, FloatArray, IntArray
 from dcshap.shapley.exact.fourier import FourierSum, fourier_sum
-from dcshap.shapley.exact.products import owen_products, shapley_products
+from dcshap.shapley.exact.products import owen_products, pair_products, shapley_products
 from dcshap.shapley.game.forms import ComplexArray, Form, GaussianForm, ProjectionForm, QuadraticForm
 from dcshap.shapley.game.games import Points
 
-__all__ = ["ClosedValues", "closed_values"]
+__all__ = ["ClosedValues", "closed_interactions", "closed_values"]
 
 Blocks = Sequence[Sequence[int]] | None
+OfProducts = Callable[..., Array]  # of steps (n_players, C), to what is wanted of each product (…, C)
 
 # The precision to which products are integrated, relative to the sum of all weights.
 _QUADRATURE = 1e-13
@@ -46,13 +48,41 @@ class ClosedValues:
 def closed_values(points: Points, form: Form, samples: IntArray, n_outputs: int, *, blocks: Blocks) -> ClosedValues:
     """Shapley values of some of the samples, or Owen values with blocks (lists of players)."""
     result = ClosedValues(np.zeros((len(samples), points.n_players, n_outputs)), np.full(len(samples), np.inf))
+    of_products = shapley_products if blocks is None else partial(owen_products, blocks=blocks)
     if isinstance(form, QuadraticForm):
         _quadratic(points, form, samples, result)
-    elif isinstance(form, GaussianForm):
-        _gaussian(points, form, samples, blocks, result)
     else:
-        _projections(points, form, samples, blocks, result)
+        _of_products(points, form, samples, of_products, result)
     return result
+
+
+def closed_interactions(points: Points, form: Form, samples: IntArray, n_outputs: int) -> ClosedValues:
+    """Shapley–Taylor interactions of all pairs of players (n_samples, n_pairs, K), as `numpy.triu_indices` has them."""
+    n_pairs = points.n_players * (points.n_players - 1) // 2
+    result = ClosedValues(np.zeros((len(samples), n_pairs, n_outputs)), np.full(len(samples), np.inf))
+    if isinstance(form, QuadraticForm):
+        _quadratic_pairs(points, form, samples, result)
+    else:
+        _of_products(points, form, samples, pair_products, result)
+    return result
+
+
+def _of_products(points: Points, form: Form, samples: IntArray, of_products: OfProducts, result: ClosedValues) -> None:
+    if isinstance(form, GaussianForm):
+        _gaussian(points, form, samples, of_products, result)
+    elif isinstance(form, ProjectionForm):
+        _projections(points, form, samples, of_products, result)
+
+
+def _quadratic_pairs(points: Points, form: QuadraticForm, samples: IntArray, result: ClosedValues) -> None:
+    """Pairs of players add `2 d_iᵀ Q d_j`, averaged over reference rows."""
+    first, second = np.triu_indices(points.n_players, 1)
+    for at, sample in enumerate(samples.tolist()):
+        if form.quadratic is not None:
+            offsets = points.added(sample, np.eye(points.width))
+            both = np.einsum("rid,kde,rje->ijk", offsets, form.quadratic, offsets) / len(offsets)
+            result.values[at] = 2.0 * both[first, second]
+        result.error[at] = 8 * points.width * _UNIT_ROUNDOFF * _largest(result.values[at])
 
 
 def _quadratic(points: Points, form: QuadraticForm, samples: IntArray, result: ClosedValues) -> None:
@@ -68,7 +98,9 @@ def _quadratic(points: Points, form: QuadraticForm, samples: IntArray, result: C
         result.error[at] = 4 * points.width * _UNIT_ROUNDOFF * _largest(values)
 
 
-def _gaussian(points: Points, form: GaussianForm, samples: IntArray, blocks: Blocks, result: ClosedValues) -> None:
+def _gaussian(
+    points: Points, form: GaussianForm, samples: IntArray, of_products: OfProducts, result: ClosedValues
+) -> None:
     """Every column is a factor of each kernel, and a player the product of its columns'."""
     owners = points.column_owners()
     if owners is None:
@@ -81,22 +113,18 @@ def _gaussian(points: Points, form: GaussianForm, samples: IntArray, blocks: Blo
         inside = np.exp(np.add.reduceat(form.exponents(grand)[0][:, order], starts, axis=1)).T  # (n_players, J)
         for row in empty:
             outside = np.exp(np.add.reduceat(form.exponents(row[None])[0][:, order], starts, axis=1)).T
-            total += _products(inside - outside, blocks, out=outside).real @ form.coefficients
+            total += of_products(inside - outside, out=outside).real @ form.coefficients
         result.values[at] = total / len(empty)
         size = np.abs(form.coefficients).sum(axis=0).max()  # kernels are at most 1
         result.error[at] = 4 * (points.n_players + 8) * _UNIT_ROUNDOFF * size
 
 
-def _products(steps: Array, blocks: Blocks, *, out: Array | float = 1.0, tolerance: FloatArray | None = None) -> Array:
-    if blocks is None:
-        return shapley_products(steps, out=out, tolerance=tolerance)
-    return owen_products(steps, blocks, out=out, tolerance=tolerance)
-
-
 # --- functions of projections --------------------------------------------------------------------------------------
 
 
-def _projections(points: Points, form: ProjectionForm, samples: IntArray, blocks: Blocks, result: ClosedValues) -> None:
+def _projections(
+    points: Points, form: ProjectionForm, samples: IntArray, of_products: OfProducts, result: ClosedValues
+) -> None:
     projected = _Projected(points, form)
     known: dict[tuple[bytes, bytes], _Terms | None] = {}
     for at, sample in enumerate(samples.tolist()):
@@ -106,7 +134,7 @@ def _projections(points: Points, form: ProjectionForm, samples: IntArray, blocks
             known[box] = _Terms.of(form, low, high)
         terms = known[box]
         if terms is not None:
-            result.values[at], result.error[at] = projected.values(sample, terms, blocks)
+            result.values[at], result.error[at] = projected.values(sample, terms, of_products)
 
 
 def _rounded_outward(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -156,24 +184,24 @@ class _Projected:
         high = base + np.maximum(added, 0.0).sum(axis=1)
         return low.min(axis=(0, 1)), high.max(axis=(0, 1))
 
-    def values(self, sample: int, terms: _Terms, blocks: Blocks) -> tuple[FloatArray, float]:
+    def values(self, sample: int, terms: _Terms, of_products: OfProducts) -> tuple[FloatArray, float]:
         """Values (n_players, K), averaged over reference rows, and a bound on their error."""
         base, added = self._of(sample)
         n_rows, n_players, n_units, _ = added.shape
-        total = np.zeros((n_players, self.form.mixing.shape[2]))
+        total: FloatArray = np.zeros(1)
         error = 0.0
         together = max(1, _AT_ONCE // (len(terms.rates) * n_players))
         pairs = [(row, unit) for row in range(n_rows) for unit in range(n_units)]
         for at in range(0, len(pairs), together):
             rows, units = np.array(pairs[at : at + together]).T
-            values, off = self._of_pairs(base[rows, units], added[rows, :, units], units, terms, blocks)
-            total += values
+            values, off = self._of_pairs(base[rows, units], added[rows, :, units], units, terms, of_products)
+            total = total + values
             error += off
         per_unit = np.abs(self.form.mixing).sum(axis=1).sum(axis=0).max()  # all units, largest output
-        return total / n_rows, error / n_rows + 2.0 * terms.error * float(per_unit)
+        return np.asarray(total / n_rows), error / n_rows + 2.0 * terms.error * float(per_unit)
 
     def _of_pairs(
-        self, base: FloatArray, added: FloatArray, units: IntArray, terms: _Terms, blocks: Blocks
+        self, base: FloatArray, added: FloatArray, units: IntArray, terms: _Terms, of_products: OfProducts
     ) -> tuple[FloatArray, float]:
         """Summed values of pairs of a reference row and a unit: `base` (P, r), `added` (P, n_players, r)."""
         exponents = np.einsum("pnr,tr->npt", added, terms.rates)
@@ -188,7 +216,7 @@ class _Projected:
         if terms.on_circle:
             # All products may err equally after weighting: one with a small weight needs few digits.
             tolerance = np.minimum(_QUADRATURE * sizes.mean() / np.maximum(sizes, 1e-300), 1.0)
-        products = _products(steps, blocks, tolerance=tolerance)
+        products = of_products(steps, tolerance=tolerance)
         values = (products @ weights).real
         largest = 1.0 if terms.on_circle else np.exp(np.maximum(exponents.real, 0.0).sum(axis=0).max())
         rounding = 4 * (len(steps) + 8) * _UNIT_ROUNDOFF * float(np.abs(weights).sum(axis=0).max()) * largest

@@ -11,7 +11,7 @@ from numba import njit
 
 from dcshap._typing import Array, FloatArray
 
-__all__ = ["integrate_others"]
+__all__ = ["integrate_others", "integrate_pairs"]
 
 LANES = 16
 
@@ -66,4 +66,31 @@ def integrate_others(out: Array, steps: Array, starts: Array, nodes: FloatArray,
                     a, b = f_re + t[lane] * s_re, f_im + t[lane] * s_im
                     re[lane], im[lane] = re[lane] * a - im[lane] * b, re[lane] * b + im[lane] * a
                 totals[c, k] += complex(sum_re, sum_im)
+    return totals
+
+
+@njit(cache=True, nogil=True)
+def integrate_pairs(out: Array, steps: Array, starts: Array, nodes: FloatArray, weights: FloatArray) -> Array:
+    """`Σ_q w_q Π_{k≠i,j} (f_k + t_q (e_k − f_k))` of every product and pair, shape (C, n (n − 1) / 2).
+
+    Pairs are in the order of `numpy.triu_indices(n, 1)`; arguments as above.
+    """
+    n_products, n = steps.shape
+    totals = np.zeros((n_products, n * (n - 1) // 2), dtype=np.complex128)
+    factors, after = np.empty(n, dtype=np.complex128), np.empty(n + 1, dtype=np.complex128)
+    for c in range(n_products):
+        for q in range(starts[c], starts[c + 1]):
+            for k in range(n):
+                factors[k] = out[c, k] + nodes[q] * steps[c, k]
+            after[n] = weights[q]
+            for k in range(n - 1, -1, -1):
+                after[k] = after[k + 1] * factors[k]
+            before, pair = complex(1.0, 0.0), 0
+            for i in range(n):
+                running = before
+                for j in range(i + 1, n):
+                    totals[c, pair] += running * after[j + 1]
+                    running *= factors[j]
+                    pair += 1
+                before *= factors[i]
     return totals

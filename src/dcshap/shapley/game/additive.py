@@ -63,6 +63,15 @@ class AdditivePoints:
         return True
 
     @property
+    def are_sums_of_each_row(self) -> bool:
+        """There is one."""
+        return True
+
+    def of_base(self, row: int) -> AdditivePoints:  # noqa: ARG002 - there is one
+        """The points themselves."""
+        return self
+
+    @property
     def are_numbers(self) -> bool:
         """On a grid, points are no longer sums."""
         return self.resolution == 0.0

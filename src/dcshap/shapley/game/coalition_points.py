@@ -56,6 +56,15 @@ class CoalitionPoints:
         return False
 
     @property
+    def are_sums_of_each_row(self) -> bool:
+        """Nothing is known about how players change a point."""
+        return False
+
+    def of_base(self, row: int) -> CoalitionPoints:  # noqa: ARG002 - there is one
+        """The points themselves."""
+        return self
+
+    @property
     def are_numbers(self) -> bool:
         """They are numbers, but not sums."""
         return False

@@ -7,7 +7,7 @@ coalitions from several of them in one call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -117,6 +117,13 @@ class Points(Protocol):
         """Whether rows are points of real numbers, to which each player adds something."""
 
     @property
+    def are_sums_of_each_row(self) -> bool:
+        """Whether that holds for each reference row by itself, as `of_base` takes them."""
+
+    def of_base(self, row: int) -> Points:
+        """The same games against one of the reference rows."""
+
+    @property
     def are_numbers(self) -> bool:
         """Whether rows, of which there may be several for one coalition, are exactly such sums."""
 
@@ -159,6 +166,10 @@ class Evaluator(Protocol):
     def complement(self) -> bool:
         """Whether values are of the second of two outputs only, the first being 1 less the second."""
 
+    @property
+    def of_rows(self) -> Callable[[FloatArray], FloatArray] | None:
+        """Values (n, n_outputs) of any rows (n, d), if that is faster than asking the model."""
+
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans; those of a group are over the same coalitions.
 
@@ -183,6 +194,10 @@ class ModelEvaluator:
     def complement(self) -> bool:
         """All outputs are the model's."""
         return False
+
+    @property
+    def of_rows(self) -> None:
+        """Nothing is faster than asking the model."""
 
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans, shapes (len(span), n_spans, n_outputs)."""
@@ -225,7 +240,9 @@ class Games:
     def coalition_values(self, sample: int, coalitions: BoolArray) -> FloatArray:
         """Values, shape (n_coalitions, n_outputs), of one sample's coalitions, shape (n_coalitions, n_players)."""
         rows = self.points.of_coalitions(sample, coalitions)
-        return _averaged(answers(self.predict, rows).values, self.points.n_rows)
+        faster = self.evaluator.of_rows
+        values = answers(self.predict, rows).values if faster is None else faster(rows)
+        return _averaged(values, self.points.n_rows)
 
     def ends(self, unions: Sequence[Unions]) -> Ends:
         """Values of the empty and of the grand coalition of every sample, straight from the model."""

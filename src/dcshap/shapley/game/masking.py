@@ -59,7 +59,18 @@ class MaskedRows:
     @property
     def are_sums(self) -> bool:
         """Cells of arrays of floats against one reference row are; others have nothing that could be added."""
-        return isinstance(self.cells, ArrayCells) and self.cells.X.dtype == np.float64 and self.n_rows == 1
+        return self.are_sums_of_each_row and self.n_rows == 1
+
+    @property
+    def are_sums_of_each_row(self) -> bool:
+        """Cells of arrays of floats are."""
+        return isinstance(self.cells, ArrayCells) and self.cells.X.dtype == np.float64
+
+    def of_base(self, row: int) -> MaskedRows:
+        """The same rows against one of the reference rows."""
+        if not isinstance(self.cells, ArrayCells):
+            raise TypeError("Only rows of arrays are taken against one reference row at a time.")
+        return MaskedRows(ArrayCells(self.cells.X, self.cells.reference[row : row + 1]), self.players)
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray] | None:

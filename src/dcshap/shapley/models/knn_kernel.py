@@ -34,6 +34,7 @@ __all__ = [
     "Tiles",
     "Voters",
     "nominate",
+    "nominate_each",
     "tally",
     "tally_directly",
 ]
@@ -223,6 +224,34 @@ def nominate(tiles: Tiles, order: Array, sums: Sums, nominated: Nominated) -> No
                 if key < keys[c, last]:
                     _insert(keys[c], where[c], key, tile * TILE + n)
             reach[c] = np.sqrt(max(keys[c, last] + sums.squares[c], 0.0))
+
+
+@njit(cache=True, nogil=True)
+def nominate_each(tiles: Tiles, places: FloatArray, nominated: Nominated) -> None:
+    """Find the nearest training points of any places (C, d), less the origin; keys are squared distances.
+
+    For coalitions that are no subsets of few offsets, as in sampling: no sums to share, but the same tiles.
+    """
+    keys, where = nominated
+    n_tiles, d = tiles.centres.shape
+    nearest, distances = np.empty(n_tiles), np.empty(TILE)
+    keys[:] = np.inf
+    last = keys.shape[1] - 1
+    for c in range(len(places)):
+        for t in range(n_tiles):
+            gap = np.sqrt(_distance(places[c], tiles.centres[t])) - tiles.radii[t]
+            nearest[t] = gap * gap if gap > 0.0 else 0.0
+        for t in np.argsort(nearest):
+            if nearest[t] >= keys[c, last]:
+                break
+            distances[:] = 0.0
+            for j in range(d):
+                for n in range(TILE):
+                    gap = places[c, j] - tiles.points[t, j, n]
+                    distances[n] += gap * gap
+            for n in range(TILE):
+                if distances[n] < keys[c, last] and tiles.norms[t, n] < np.inf:
+                    _insert(keys[c], where[c], distances[n], t * TILE + n)
 
 
 @njit(cache=True, nogil=True)

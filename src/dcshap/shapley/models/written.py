@@ -14,7 +14,7 @@ from dcshap.shapley.game.games import Ends, Games
 from dcshap.shapley.game.model import answers
 from dcshap.shapley.models.recognition import claimed_forms, holds
 
-__all__ = ["WrittenDown", "solve_written_down"]
+__all__ = ["TOLERANCE", "WrittenDown", "form_of", "solve_written_down"]
 
 # Values are believed if they are off by no more than this part of the outputs' scale.
 TOLERANCE = 1e-10
@@ -43,9 +43,7 @@ def solve_written_down(
     """Solve those of the samples whose values are known to ten digits of their outputs' scale."""
     n_outputs = ends.full.shape[1]
     nothing = WrittenDown(samples[:0], np.empty((0, games.n_players, n_outputs)), "exact")
-    if not games.points.are_numbers:
-        return nothing
-    form, claimed = _form_of(games, samples)
+    form, claimed = form_of(games, samples)
     if form is None:
         return WrittenDown(nothing.samples, nothing.values, nothing.way, (NOT_AS_WRITTEN,) if claimed else ())
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not believed
@@ -55,8 +53,10 @@ def solve_written_down(
     return WrittenDown(samples[solved], found.values[solved], _way(form), notes)
 
 
-def _form_of(games: Games, samples: IntArray) -> tuple[Form | None, bool]:
+def form_of(games: Games, samples: IntArray) -> tuple[Form | None, bool]:
     """The form that the model has on some of the games' rows, and whether it claimed any."""
+    if not games.points.are_numbers:
+        return None, False
     rng = np.random.default_rng(0)
     looked_at = np.unique(samples[[0, len(samples) // 2, -1]]).tolist()
     rows = []
