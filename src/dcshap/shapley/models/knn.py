@@ -13,22 +13,8 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.shapley.game.games import Points, Span
 from dcshap.shapley.game.model import Predict, answers
-from dcshap.shapley.models.knn_kernel import (
-    ASK,
-    TILE,
-    UNSURE,
-    Answered,
-    Asked,
-    Nominated,
-    Rule,
-    Sums,
-    Tiles,
-    Voters,
-    nominate,
-    nominate_each,
-    tally,
-    tally_directly,
-)
+from dcshap.shapley.models.knn_kernel import TILE, Nominated, Sums, Tiles, nominate, nominate_each
+from dcshap.shapley.models.knn_votes import ASK, UNSURE, Answered, Asked, Rule, Voters, tally, tally_directly
 
 __all__ = ["NeighborsEvaluator", "neighbors_evaluator"]
 
