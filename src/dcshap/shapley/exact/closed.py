@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -157,17 +157,39 @@ class _Terms:
     error: float
     on_circle: bool
 
+    def steps(self, added: FloatArray) -> tuple[ComplexArray, float]:
+        """`exp(λ · added) − 1` of players (P, n_players, r) as (n_players, P T), and how large products of them get."""
+        if not self.on_circle:
+            exponents = np.einsum("pnr,tr->npt", added, self.rates)
+            largest = np.exp(np.maximum(exponents.real, 0.0).sum(axis=0).max())
+            return np.expm1(exponents).reshape(len(exponents), -1), float(largest)
+        halves = np.tensordot(added.swapaxes(0, 1), self.rates.imag.T / 2.0, axes=1)
+        halves = halves.reshape(len(halves), -1)
+        # cos θ − 1 + i sin θ by half the angle, without cancellation and faster than complex exponentials
+        sines, cosines = np.sin(halves), np.cos(halves)
+        steps = np.empty(halves.shape, dtype=np.complex128)
+        steps.real, steps.imag = -2.0 * sines**2, 2.0 * sines * cosines
+        return steps, 1.0
+
     @classmethod
     def of(cls, form: ProjectionForm, low: FloatArray, high: FloatArray) -> _Terms | None:
         smooth = form.smooth
         if smooth.rates is not None and smooth.coefficients is not None:
             on_circle = not smooth.rates.real.any()
             return cls(smooth.rates[:, None], smooth.coefficients, np.zeros(1), 0.0, on_circle)
-        found: FourierSum | None = fourier_sum(smooth.function, low, high)
+        found = _remembered_sum(smooth.function, tuple(low.tolist()), tuple(high.tolist()))
         if found is None:
             return None
         rates: ComplexArray = 1j * found.frequencies.astype(np.complex128)
         return cls(rates, found.coefficients, found.centre, float(found.error.max()), on_circle=True)
+
+
+@lru_cache(maxsize=64)
+def _remembered_sum(
+    function: Callable[[FloatArray], FloatArray], low: tuple[float, ...], high: tuple[float, ...]
+) -> FourierSum | None:
+    """Boxes are few: the next call is likely to need the same sum."""
+    return fourier_sum(function, np.array(low), np.array(high))
 
 
 @dataclass(frozen=True)
@@ -204,8 +226,7 @@ class _Projected:
         self, base: FloatArray, added: FloatArray, units: IntArray, terms: _Terms, of_products: OfProducts
     ) -> tuple[FloatArray, float]:
         """Summed values of pairs of a reference row and a unit: `base` (P, r), `added` (P, n_players, r)."""
-        exponents = np.einsum("pnr,tr->npt", added, terms.rates)
-        steps = np.expm1(exponents).reshape(len(exponents), -1)  # (n_players, P T)
+        steps, largest = terms.steps(added)
         # (P, T, K): what the product of each pair and term counts for in every output
         weights = np.exp((base - terms.centre) @ terms.rates.T)[:, :, None] * np.einsum(
             "tf,pfk->ptk", terms.coefficients, self.form.mixing[units]
@@ -218,7 +239,6 @@ class _Projected:
             tolerance = np.minimum(_QUADRATURE * sizes.mean() / np.maximum(sizes, 1e-300), 1.0)
         products = of_products(steps, tolerance=tolerance)
         values = (products @ weights).real
-        largest = 1.0 if terms.on_circle else np.exp(np.maximum(exponents.real, 0.0).sum(axis=0).max())
         rounding = 4 * (len(steps) + 8) * _UNIT_ROUNDOFF * float(np.abs(weights).sum(axis=0).max()) * largest
         quadrature = 0.0 if tolerance is None else 2.0 * float(tolerance @ sizes)
         return values, rounding + quadrature

@@ -141,7 +141,7 @@ def _of_classes(scores: Scores, link: Callable[[FloatArray], FloatArray]) -> Pro
     n_classes = scores.weights.shape[1]
     weights = scores.weights[:, :-1] - scores.weights[:, -1:]
     intercept = np.zeros(n_classes) if scores.intercept is None else scores.intercept
-    smooth = Smooth(lambda u: link(np.column_stack([u, np.zeros(len(u))])))
+    smooth = Smooth(link)
     return ProjectionForm(
         weights[:, None, :],
         (intercept[:-1] - intercept[-1])[None],
@@ -201,9 +201,10 @@ def _of_features(features: Any, model: Any, before: Affine, name: str) -> Iterat
 
 # --- functions -----------------------------------------------------------------------------------------------------
 
+# Of scores less the last one's, which is 0. All of these stay the same objects: what is found out about them is kept.
 LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "predict_proba": lambda u: np.asarray(softmax(u, axis=1)),
-    "predict_log_proba": lambda u: np.asarray(log_softmax(u, axis=1)),
+    "predict_proba": lambda u: np.asarray(softmax(np.column_stack([u, np.zeros(len(u))]), axis=1)),
+    "predict_log_proba": lambda u: np.asarray(log_softmax(np.column_stack([u, np.zeros(len(u))]), axis=1)),
 }
 LOGISTIC = Smooth(lambda u: np.asarray(expit(u)))
 LOG_LOGISTIC = Smooth(lambda u: np.column_stack([log_expit(-u), log_expit(u)]))
