@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -151,3 +153,38 @@ def test_single_precision_and_integers_take_the_general_way():
     for dtype in (np.float32, np.int64):
         points = MaskedRows(cells_of(rows[:2].astype(dtype), np.ones(4, dtype)), tuple((i,) for i in range(4)))
         assert neighbors_evaluator(model.predict_proba, points) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("algorithm", ["kd_tree", "ball_tree", "brute"])
+def test_any_coalition_of_many_players_has_the_models_own_answer(kind, algorithm):
+    rows, y, rng = _data(kind, 700, 26, seed=4)
+    model = KNeighborsClassifier(7, algorithm=algorithm).fit(rows, y)
+    points = MaskedRows(cells_of(rows[:2], np.median(rows, axis=0)), tuple((i,) for i in range(26)))
+    evaluator = neighbors_evaluator(model.predict_proba, points)
+    assert evaluator is not None
+    places = points.of_coalitions(1, rng.random((300, 26)) < 0.5)
+    np.testing.assert_array_equal(evaluator._of_rows(places), model.predict_proba(places))
+    assert (evaluator.of_rows is None) == (algorithm == "brute")
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_sampled_values_are_those_of_the_model_itself(weights):
+    rows, y, _ = _data("continuous", 600, 24, seed=6)
+    model = KNeighborsClassifier(7, weights=weights, algorithm="kd_tree").fit(rows, y)
+    options: dict[str, Any] = {"max_evals": 400, "random_state": 0}
+    found = shapley_values(model.predict_proba, rows[:2], rows.mean(axis=0), **options)
+    wanted = shapley_values(lambda X: model.predict_proba(X), rows[:2], rows.mean(axis=0), **options)  # noqa: PLW0108
+    np.testing.assert_allclose(found.values, wanted.values, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.standard_errors, wanted.standard_errors, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("index", ["shapley", "owen"])
+def test_many_reference_rows_are_averaged(kind, index):
+    rows, y, _ = _data(kind, 600, 8, seed=8)
+    model = KNeighborsClassifier(7, algorithm="kd_tree").fit(rows, y)
+    game: dict[str, Any] = {"index": "owen", "blocks": [[0, 1, 2], [3, 4], [5, 6, 7]]} if index == "owen" else {}
+    found = shapley_values(model.predict_proba, rows[:3], rows[10:17], **game)
+    wanted = shapley_values(lambda X: model.predict_proba(X), rows[:3], rows[10:17], **game)  # noqa: PLW0108
+    np.testing.assert_allclose(found.values, wanted.values, rtol=0, atol=1e-13)

@@ -62,9 +62,12 @@ def test_shapes_that_do_not_match_are_named(X, reference, says):
         ({"index": "owen"}, "needs `blocks`"),
         ({"blocks": [[0, 1], [2, 3]]}, '`blocks` and `view` belong to `index="owen"`'),
         ({"index": "owen", "blocks": [[0, 1], [2, 3]], "view": "west"}, "`view` must be one of"),
-        ({"index": "owen", "blocks": [[0, 1], [2, 3]], "method": "sampled"}, "exact only"),
         ({"index": "owen", "blocks": [[0, 1], [2]]}, "Missing: \\['x3'\\]"),
-        ({"index": "owen", "blocks": [[0, 1], [2, 3]], "max_evals": 11}, "at least 12 for exact values"),
+        ({"index": "owen", "blocks": [[0, 1], [2, 3]], "max_evals": 11}, "at least 26 to sample Owen values"),
+        (
+            {"index": "owen", "blocks": [[0, 1], [2, 3]], "max_evals": 11, "method": "exact"},
+            "at least 12 for exact values",
+        ),
     ],
 )
 def test_arguments_that_cannot_be_met_are_refused(options, says):
@@ -79,7 +82,7 @@ def test_exact_values_of_more_than_20_players_are_refused_with_their_cost():
 
 def test_owen_values_of_a_game_that_is_too_large_are_refused_with_their_cost():
     with pytest.raises(InputError, match="at most 20 players at a time"):
-        shapley_values(_sum, *_wide(22), index="owen", blocks=[range(20), range(20, 22)])
+        shapley_values(_sum, *_wide(22), index="owen", blocks=[range(20), range(20, 22)], method="exact")
 
 
 def test_twenty_players_differing_from_the_reference_among_more_are_exact():

@@ -36,7 +36,7 @@ class Alignment:
     weights : array of shape (m, d)
     intercept : array of shape (d,)
     resolution : float
-        The grid's step, a power of two.
+        The grid's step, a power of two; or 0 for models that need no grid (`dcshap.collaboration.continuity`).
     """
 
     weights: FloatArray
@@ -60,7 +60,12 @@ class Alignment:
 
 
 def to_grid(points: FloatArray, resolution: float) -> FloatArray:
-    """Round points to multiples of the resolution, in place. A power of two divides and multiplies exactly."""
+    """Round points to multiples of the resolution, in place; a resolution of 0 leaves them as they are.
+
+    A power of two divides and multiplies exactly.
+    """
+    if resolution == 0.0:
+        return points
     points /= resolution
     np.rint(points, out=points)
     points *= resolution

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,6 +14,7 @@ from sklearn.base import clone, is_classifier
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment, AlignmentKind, align, grid_step, to_grid
 from dcshap.collaboration.consent import carries_rows, refuse, require_consent
+from dcshap.collaboration.continuity import is_continuous
 from dcshap.collaboration.labels import require_trainable
 from dcshap.collaboration.messages import (
     Commit,
@@ -146,7 +147,9 @@ class Analyst:
         fitted = self._fit(points, labels)
         require_consent(fitted, refusing, points)
         self._fitted = fitted
-        self.alignments_ = {r.party: a for r, a in zip(representations, found, strict=True)}
+        # Trained on the grid like any other, a continuous model is asked about exact points.
+        kept = [replace(each, resolution=0.0) if is_continuous(fitted) else each for each in found]
+        self.alignments_ = {r.party: a for r, a in zip(representations, kept, strict=True)}
         self.held_ = {r.party: (r.rows, r.labels) for r in representations}
         return {party: Integration(party, alignment, self.model_) for party, alignment in self.alignments_.items()}
 
@@ -171,6 +174,8 @@ class Analyst:
         points, y = stack([points[:, :KEY_WIDTH]], [points], y)
         self._fitted = self._fit(points, y)
         self.carries_rows_ = bool(self.refusing_) and carries_rows(self._fitted, points)
+        if is_continuous(self._fitted):
+            self.resolution_ = 0.0
         return JoinReport(len(common), {r.party: len(r.rows) - len(common) for r in representations})
 
     def share_model(self) -> SharedModel:

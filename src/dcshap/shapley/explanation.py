@@ -47,7 +47,8 @@ class Explanation:
         One name where `values` has no axis for outputs.
     index : {"shapley", "owen"}
         Which value of cooperative game theory this is.
-    method : {"exact", "sampled"}
+    method : {"exact", "product", "quadratic", "linear", "sampled"}
+        How: by evaluating every coalition, by the closed form of a model that was recognised, or by sampling.
     exact : bool
         Whether every sample's values are exact.
     n_evals : array of shape (n,)
@@ -64,6 +65,8 @@ class Explanation:
         The blocks of an Owen value, by names of players.
     view : str, optional
         The block whose view of Owen values this is: its own players, and every other block as one.
+    notes : tuple of str
+        Why a faster way that the model seemed to allow was not taken.
     """
 
     values: FloatArray
@@ -80,9 +83,10 @@ class Explanation:
     reference: Any = None
     blocks: Mapping[str, tuple[str, ...]] | None = None
     view: str | None = None
+    notes: tuple[str, ...] = ()
 
     # What a file holds beside arrays and tables, and what a subclass may add to.
-    _LABELS: ClassVar[tuple[str, ...]] = ("view",)
+    _LABELS: ClassVar[tuple[str, ...]] = ("view", "notes")
     _IN_REPR: ClassVar[tuple[str, ...]] = ("view",)
 
     def __post_init__(self) -> None:
@@ -136,11 +140,13 @@ class Explanation:
         others = {name: members for name, members in blocks.items() if name != block}
         at = [[self.feature_names.index(name) for name in members] for members in others.values()]
         folded = [self.values[:, own], *(self.values[:, each].sum(axis=1, keepdims=True) for each in at)]
+        # A sum's standard error is at most the sum of its parts'.
+        single = self.standard_errors
+        errors = [single[:, own], *(single[:, each].sum(axis=1, keepdims=True) for each in at)]
         return replace(
             self,
             values=np.concatenate(folded, axis=1),
-            # Owen values are enumerated whole, never sampled, so there is no error to carry over.
-            standard_errors=np.zeros((len(self), len(own) + len(at), *self.values.shape[2:])),
+            standard_errors=np.concatenate(errors, axis=1),
             feature_names=(*blocks[block], *others),
             view=block,
         )
@@ -225,6 +231,7 @@ class Explanation:
         return texts | {
             "feature_names": tuple(texts["feature_names"]),
             "output_names": tuple(texts["output_names"]),
+            "notes": tuple(texts["notes"]),
             "blocks": None if blocks is None else {name: tuple(members) for name, members in blocks.items()},
         }
 

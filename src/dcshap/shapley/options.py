@@ -67,8 +67,6 @@ class Options:
             _check_positive("batch_size", self.batch_size, "None or a whole number above 0")
         if self.tol is not None and not self.tol > 0:
             raise InputError(f"`tol` must be None or above 0. Got {self.tol!r}.")
-        if self.index == "owen" and self.method == "sampled":
-            raise InputError('Owen values are exact only: `method` must be "auto" or "exact" with `index="owen"`.')
 
     @property
     def rows_per_batch(self) -> int:

@@ -60,6 +60,29 @@ class OwenPlan:
         """How many unions the largest of them has."""
         return max(len(each.unions) for each in self.enumerations)
 
+    @property
+    def n_units(self) -> int:
+        """How many players, and blocks that are not looked into, there are."""
+        return sum(len(block) if at in self.inside else 1 for at, block in enumerate(self.blocks))
+
+    def units(self, players: Sequence[int]) -> list[list[tuple[int, ...]]]:
+        """Every block's units, by positions among the players: single ones, or all if it is not looked into."""
+        at = {player: position for position, player in enumerate(players)}
+        return [
+            [(at[player],) for player in block] if k in self.inside else [tuple(at[player] for player in block)]
+            for k, block in enumerate(self.blocks)
+        ]
+
+    def spread(self, of_units: FloatArray, *, n_players: int) -> FloatArray:
+        """What units have (n_units, K), for all players (n_players, K), in equal shares where a unit is a block."""
+        players, at = np.zeros((n_players, of_units.shape[1])), 0
+        for k, block in enumerate(self.blocks):
+            n_mine = len(block) if k in self.inside else 1
+            mine = of_units[at : at + n_mine]
+            players[list(block)] = mine if k in self.inside else mine / len(block)
+            at += n_mine
+        return players
+
     def values(self, solved: Sequence[FloatArray], *, n_players: int) -> FloatArray:
         """Values of all players, shape (n_players, K), from the enumerations' results.
 

@@ -62,6 +62,36 @@ class AdditivePoints:
         """Always true."""
         return True
 
+    @property
+    def are_sums_of_each_row(self) -> bool:
+        """There is one."""
+        return True
+
+    def of_base(self, row: int) -> AdditivePoints:  # noqa: ARG002 - there is one
+        """The points themselves."""
+        return self
+
+    @property
+    def are_numbers(self) -> bool:
+        """On a grid, points are no longer sums."""
+        return self.resolution == 0.0
+
+    def linear_ends(self, sample: int) -> tuple[FloatArray, FloatArray]:
+        """The base point and the point with everyone in, both (1, d)."""
+        base = self._base(sample)[None, :]
+        return base, base + self.offsets[sample].sum(axis=0)
+
+    def added(self, sample: int, weights: FloatArray) -> FloatArray:
+        """What each player adds to linear maps (d, h) of a point, shape (1, n_players, h)."""
+        return np.asarray((self.offsets[sample] @ weights)[None])
+
+    def numbers(self, rows: FloatArray) -> FloatArray:
+        """Points are numbers."""
+        return rows
+
+    def column_owners(self) -> None:
+        """Any player may change any coordinate."""
+
     def null_players(self) -> BoolArray:
         """Players whose offset is zero, shape (n_samples, n_players)."""
         return np.asarray(~self.offsets.any(axis=2), dtype=bool)

@@ -14,10 +14,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from dcshap._typing import Array, BoolArray, IntArray
+from dcshap._typing import Array, BoolArray, FloatArray, IntArray
 from dcshap.exceptions import InputError
 
 __all__ = ["ArrayCells", "Cells", "OtherCells", "PandasCells", "cells_of"]
+
+
+# Columns that models compute with as they are, in float64.
+_NUMBERS = tuple(map(np.dtype, ("f8", "f4", "i8", "i4", "i2", "i1", "u4", "u2", "u1")))
+_NUMBERS_ELSEWHERE = (nw.Float64, nw.Float32, nw.Int64, nw.Int32, nw.Int16, nw.Int8, nw.UInt32, nw.UInt16, nw.UInt8)
 
 
 class Cells(Protocol):
@@ -43,6 +48,9 @@ class Cells(Protocol):
 
     def stacked(self, parts: Sequence[Any]) -> Any:
         """Several such tables as one."""
+
+    def numbers(self) -> tuple[FloatArray, FloatArray] | None:
+        """Samples and reference rows as float64; None if some are something else, or missing."""
 
 
 def cells_of(X: Any, reference: Any) -> Cells:
@@ -91,6 +99,10 @@ class ArrayCells:
         """Several arrays as one."""
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    def numbers(self) -> tuple[FloatArray, FloatArray] | None:
+        """Samples and reference rows as float64."""
+        return _as_numbers(self.X, self.reference) if self.X.dtype in _NUMBERS else None
+
 
 @dataclass(frozen=True)
 class PandasCells:
@@ -126,6 +138,10 @@ class PandasCells:
         """Several frames as one."""
         return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
+    def numbers(self) -> tuple[FloatArray, FloatArray] | None:
+        """Samples and reference rows as float64."""
+        return _as_numbers(self.X, self.reference) if all(dtype in _NUMBERS for dtype in self.X.dtypes) else None
+
 
 @dataclass(frozen=True)
 class OtherCells:
@@ -157,6 +173,18 @@ class OtherCells:
     def stacked(self, parts: Sequence[Any]) -> Any:
         """Several frames as one."""
         return nw.concat([nw.from_native(part, eager_only=True) for part in parts]).to_native()
+
+    def numbers(self) -> tuple[FloatArray, FloatArray] | None:
+        """Samples and reference rows as float64."""
+        tables = [nw.from_native(each, eager_only=True) for each in (self.X, self.reference)]
+        if not all(dtype in _NUMBERS_ELSEWHERE for dtype in tables[0].schema.values()):
+            return None
+        return _as_numbers(*(table.to_numpy() for table in tables))
+
+
+def _as_numbers(X: Any, reference: Any) -> tuple[FloatArray, FloatArray] | None:
+    tables = np.asarray(X, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    return tables if all(np.isfinite(table).all() for table in tables) else None
 
 
 def _objects(column: nw.Series[Any]) -> Array:

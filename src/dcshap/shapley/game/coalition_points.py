@@ -55,6 +55,35 @@ class CoalitionPoints:
         """Nothing is known about how players change a point."""
         return False
 
+    @property
+    def are_sums_of_each_row(self) -> bool:
+        """Nothing is known about how players change a point."""
+        return False
+
+    def of_base(self, row: int) -> CoalitionPoints:  # noqa: ARG002 - there is one
+        """The points themselves."""
+        return self
+
+    @property
+    def are_numbers(self) -> bool:
+        """They are numbers, but not sums."""
+        return False
+
+    def linear_ends(self, sample: int) -> tuple[FloatArray, FloatArray]:
+        """Never asked for, as `are_numbers` says."""
+        raise NotImplementedError("Points of a function are not sums of what players add.")
+
+    def added(self, sample: int, weights: FloatArray) -> FloatArray:
+        """Never asked for either."""
+        raise NotImplementedError("Points of a function are not sums of what players add.")
+
+    def numbers(self, rows: FloatArray) -> FloatArray:
+        """Points are numbers."""
+        return rows
+
+    def column_owners(self) -> None:
+        """Nothing is known about who changes what."""
+
     def null_players(self) -> BoolArray:
         """Players that are known to change nothing, shape (n_samples, n_players)."""
         return np.zeros((self.n_samples, self.n_players), dtype=bool) if self.null is None else self.null

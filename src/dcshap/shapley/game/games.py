@@ -7,13 +7,13 @@ coalitions from several of them in one call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from dcshap._typing import BoolArray, FloatArray
+from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.shapley.game.coalitions import proper
 from dcshap.shapley.game.model import Predict, answers
 
@@ -116,6 +116,29 @@ class Points(Protocol):
     def are_sums(self) -> bool:
         """Whether rows are points of real numbers, to which each player adds something."""
 
+    @property
+    def are_sums_of_each_row(self) -> bool:
+        """Whether that holds for each reference row by itself, as `of_base` takes them."""
+
+    def of_base(self, row: int) -> Points:
+        """The same games against one of the reference rows."""
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether rows, of which there may be several for one coalition, are exactly such sums."""
+
+    def linear_ends(self, sample: int) -> tuple[FloatArray, FloatArray]:
+        """The empty and the grand coalition's rows as numbers, both of shape (n_rows, d) or (1, d)."""
+
+    def added(self, sample: int, weights: FloatArray) -> FloatArray:
+        """What each player adds to linear maps (d, h) of a row, shape (n_rows, n_players, h)."""
+
+    def numbers(self, rows: Any) -> FloatArray:
+        """Rows as numbers."""
+
+    def column_owners(self) -> IntArray | None:
+        """The player of each column of a row; None where a player may change any column."""
+
     def additive(self, spans: Sequence[Span]) -> tuple[FloatArray, FloatArray]:
         """Bases and offsets whose subset sums are the rows, of spans with equally many unions.
 
@@ -143,6 +166,10 @@ class Evaluator(Protocol):
     def complement(self) -> bool:
         """Whether values are of the second of two outputs only, the first being 1 less the second."""
 
+    @property
+    def of_rows(self) -> Callable[[FloatArray], FloatArray] | None:
+        """Values (n, n_outputs) of any rows (n, d), if that is faster than asking the model."""
+
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans; those of a group are over the same coalitions.
 
@@ -167,6 +194,10 @@ class ModelEvaluator:
     def complement(self) -> bool:
         """All outputs are the model's."""
         return False
+
+    @property
+    def of_rows(self) -> None:
+        """Nothing is faster than asking the model."""
 
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans, shapes (len(span), n_spans, n_outputs)."""
@@ -209,7 +240,9 @@ class Games:
     def coalition_values(self, sample: int, coalitions: BoolArray) -> FloatArray:
         """Values, shape (n_coalitions, n_outputs), of one sample's coalitions, shape (n_coalitions, n_players)."""
         rows = self.points.of_coalitions(sample, coalitions)
-        return _averaged(answers(self.predict, rows).values, self.points.n_rows)
+        faster = self.evaluator.of_rows
+        values = answers(self.predict, rows).values if faster is None else faster(rows)
+        return _averaged(values, self.points.n_rows)
 
     def ends(self, unions: Sequence[Unions]) -> Ends:
         """Values of the empty and of the grand coalition of every sample, straight from the model."""

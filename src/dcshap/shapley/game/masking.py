@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,57 @@ class MaskedRows:
     @property
     def are_sums(self) -> bool:
         """Cells of arrays of floats against one reference row are; others have nothing that could be added."""
-        return isinstance(self.cells, ArrayCells) and self.cells.X.dtype == np.float64 and self.n_rows == 1
+        return self.are_sums_of_each_row and self.n_rows == 1
+
+    @property
+    def are_sums_of_each_row(self) -> bool:
+        """Cells of arrays of floats are."""
+        return isinstance(self.cells, ArrayCells) and self.cells.X.dtype == np.float64
+
+    def of_base(self, row: int) -> MaskedRows:
+        """The same rows against one of the reference rows."""
+        if not isinstance(self.cells, ArrayCells):
+            raise TypeError("Only rows of arrays are taken against one reference row at a time.")
+        return MaskedRows(ArrayCells(self.cells.X, self.cells.reference[row : row + 1]), self.players)
+
+    @cached_property
+    def _table(self) -> tuple[FloatArray, FloatArray] | None:
+        """Samples and reference rows as numbers; None if they are something else."""
+        return self.cells.numbers()
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all cells are."""
+        return self._table is not None
+
+    def linear_ends(self, sample: int) -> tuple[FloatArray, FloatArray]:
+        """The reference rows (n_rows, d) and the sample's own (1, d)."""
+        X, reference = self._numbers()
+        return reference, X[sample : sample + 1]
+
+    def added(self, sample: int, weights: FloatArray) -> FloatArray:
+        """What each player adds to linear maps (d, h) of a row, shape (n_rows, n_players, h)."""
+        X, reference = self._numbers()
+        gaps = X[sample] - reference
+        owners = self.column_owners()
+        order = np.argsort(owners, kind="stable")
+        parts = gaps[:, order, None] * weights[order]
+        if self.n_players == self.width:
+            return np.asarray(parts)
+        return np.asarray(np.add.reduceat(parts, np.flatnonzero(np.diff(owners[order], prepend=-1)), axis=1))
+
+    def numbers(self, rows: Any) -> FloatArray:
+        """Rows as numbers."""
+        return np.asarray(rows, dtype=np.float64)
+
+    def column_owners(self) -> IntArray:
+        """The player of each column."""
+        return self._owners(tuple((player,) for player in range(self.n_players)))
+
+    def _numbers(self) -> tuple[FloatArray, FloatArray]:
+        if self._table is None:
+            raise TypeError("Cells that are not numbers cannot be added.")
+        return self._table
 
     def null_players(self) -> BoolArray:
         """Players whose cells are the reference's own, shape (n_samples, n_players)."""

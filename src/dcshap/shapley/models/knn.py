@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,21 +13,8 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.shapley.game.games import Points, Span
 from dcshap.shapley.game.model import Predict, answers
-from dcshap.shapley.models.knn_kernel import (
-    ASK,
-    TILE,
-    UNSURE,
-    Answered,
-    Asked,
-    Nominated,
-    Rule,
-    Sums,
-    Tiles,
-    Voters,
-    nominate,
-    tally,
-    tally_directly,
-)
+from dcshap.shapley.models.knn_kernel import TILE, Nominated, Sums, Tiles, nominate, nominate_each
+from dcshap.shapley.models.knn_votes import ASK, UNSURE, Answered, Asked, Rule, Voters, tally, tally_directly
 
 __all__ = ["NeighborsEvaluator", "neighbors_evaluator"]
 
@@ -73,6 +60,7 @@ class NeighborsEvaluator:
     training: TrainingPoints
     rule: Rule
     ranks_exactly: bool
+    by_brute_force: bool
 
     @property
     def in_threads(self) -> bool:
@@ -86,9 +74,33 @@ class NeighborsEvaluator:
 
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans, shapes (len(span), n_spans, n_outputs)."""
-        solved = [[self._of_span(points, span) for span in group] for group in groups]
-        self._ask([each for group in solved for each in group])
-        return [np.stack([values for values, _, _ in group], axis=1) for group in solved]
+        # One base after the other, where there are several reference rows; ties of all are asked about in one call.
+        bases = [points] if points.n_rows == 1 else [points.of_base(row) for row in range(points.n_rows)]
+        solved = [[[self._of_span(base, span) for base in bases] for span in group] for group in groups]
+        self._ask([each for group in solved for span in group for each in span])
+        return [np.stack([_mean([each[0] for each in span]) for span in group], axis=1) for group in solved]
+
+    @property
+    def of_rows(self) -> Callable[[FloatArray], FloatArray] | None:
+        """From any points (n, d) to values (n, n_outputs); a model that uses brute force is as fast itself."""
+        return None if self.by_brute_force else self._of_rows
+
+    def _of_rows(self, rows: FloatArray) -> FloatArray:
+        t = self.training
+        places = np.ascontiguousarray(rows, dtype=np.float64)
+        answered = Answered(np.empty((len(places), t.voters.votes.shape[1])), np.empty(len(places), dtype=np.int8))
+        centred = places - t.mean
+        shape = (len(places), min(self.rule.n_neighbors + _SPARE, len(t.voters.points)))
+        nominated = Nominated(np.empty(shape), np.empty(shape, np.int32))
+        nominate_each(t.tiles, centred, nominated)
+        # A key is a squared distance itself, of points that were moved by the mean: d + 3 roundings of either term.
+        largest = (t.centred_radius + np.linalg.norm(centred, axis=1).max(initial=0.0)) ** 2
+        margin = 4 * (places.shape[1] + 3) * _UNIT_ROUNDOFF * float(largest)
+        asked = Asked(places, np.zeros(len(places)), self._noise(places), margin)
+        tally(asked, nominated, t.voters, self.rule, answered)
+        self._settle(asked, answered)
+        self._ask([(answered.values, answered.states == ASK, places)])
+        return answered.values
 
     def _ask(self, solved: Sequence[tuple[FloatArray, BoolArray, FloatArray]]) -> None:
         """Fill in, with one call of the model, the values that only it knows."""
@@ -172,6 +184,10 @@ class NeighborsEvaluator:
         return np.asarray(8 * (places.shape[1] + 4) * _UNIT_ROUNDOFF * sizes)
 
 
+def _mean(values: Sequence[FloatArray]) -> FloatArray:
+    return values[0] if len(values) == 1 else np.asarray(np.mean(values, axis=0))
+
+
 def _margin(sums: Sums, largest: float, *, slack: float, unit_roundoff: float) -> float:
     """How far a key and `squares` may be from the squared distance that they stand for.
 
@@ -190,7 +206,7 @@ def neighbors_evaluator(predict: Predict, points: Points) -> NeighborsEvaluator 
     name = getattr(predict, "__name__", "")
     if (type(model), name) not in {(KNeighborsClassifier, "predict_proba"), (KNeighborsRegressor, "predict")}:
         return None
-    if not _is_euclidean(model) or not points.are_sums:
+    if not _is_euclidean(model) or not (points.are_sums or points.are_sums_of_each_row):
         return None
     # Each of d + 1 roundings errs by a unit roundoff, in two distances, of the model's and of ours.
     relative_noise = 4 * (points.width + 2) * _UNIT_ROUNDOFF
@@ -199,6 +215,7 @@ def neighbors_evaluator(predict: Predict, points: Points) -> NeighborsEvaluator 
         training=_remembered(model),
         rule=Rule(model.n_neighbors, model.weights == "distance", relative_noise),
         ranks_exactly=model._fit_method == "kd_tree",
+        by_brute_force=model._fit_method == "brute",
     )
 
 

@@ -1,0 +1,179 @@
+"""Exact Shapley and Owen values of sums of products, in polynomial time.
+
+A product game is `v(S) = Σ_m c_m Π_{i∈S} e_mi Π_{i∉S} f_mi`. Its multilinear extension is a sum of products as well,
+and Shapley values are integrals along its diagonal::
+
+    φ_i = Σ_m c_m (e_mi − f_mi) ∫₀¹ Π_{k≠i} (f_mk + t (e_mk − f_mk)) dt
+
+The integrand is a polynomial of degree n − 1, which Gauss–Legendre quadrature with ⌈n/2⌉ nodes integrates exactly;
+where factors lie on the unit circle, far fewer nodes do, and a bound says how many. The Owen value of a player is the
+product of two such integrals: over its own block, and over the other blocks as wholes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dcshap._typing import Array, FloatArray, IntArray
+
+__all__ = ["owen_products", "pair_products", "shapley_products"]
+
+
+# So few players need so few nodes that counting them more closely costs more than it saves.
+_FEW_PLAYERS = 32
+
+
+class Quadrature(NamedTuple):
+    """Nodes and weights on [0, 1] for many products: which product each is for, in ascending order."""
+
+    columns: IntArray
+    nodes: FloatArray
+    weights: FloatArray
+
+
+def shapley_products(steps: Array, *, out: Array | float = 1.0, tolerance: FloatArray | None = None) -> Array:
+    """Shapley values of single products.
+
+    Parameters
+    ----------
+    steps : array of shape (n, C), real or complex
+        `e − f`, what a player changes.
+    out : array of shape (n, C), or 1
+        `f`, the factor of a player who is out.
+    tolerance : array of shape (C,), optional
+        If factors are on the unit circle both in and out, how far each value may be off. Otherwise values are exact.
+
+    Returns
+    -------
+    array of shape (n, C)
+    """
+    return np.asarray(steps * _integrals(np.broadcast_to(out, steps.shape), steps, tolerance))
+
+
+def owen_products(
+    steps: Array, blocks: Sequence[Sequence[int]], *, out: Array | float = 1.0, tolerance: FloatArray | None = None
+) -> Array:
+    """Owen values of single products, given every block's players; otherwise as `shapley_products`."""
+    full = np.broadcast_to(out, steps.shape)
+    whole_out = np.stack([full[list(block)].prod(axis=0) for block in blocks])
+    whole_in = np.stack([(full + steps)[list(block)].prod(axis=0) for block in blocks])
+    between = _integrals(whole_out, whole_in - whole_out, tolerance)  # (blocks, C)
+    values = np.empty(steps.shape, dtype=np.complex128)
+    for at, block in enumerate(blocks):
+        members = list(block)
+        within = _integrals(full[members], steps[members], tolerance)
+        values[members] = steps[members] * within * between[at]
+    return values
+
+
+def pair_products(steps: Array, *, out: Array | float = 1.0, tolerance: FloatArray | None = None) -> Array:  # noqa: ARG001
+    """Shapley–Taylor interactions of all pairs of players (n (n − 1) / 2, C), of single products.
+
+    They are `2 s_i s_j ∫ (1 − t) Π_{k≠i,j} (f_k + t s_k) dt`. Arguments as in `shapley_products`, but values are exact
+    whatever the tolerance; pairs are in the order of `numpy.triu_indices(n, 1)`.
+    """
+    from dcshap.shapley.exact.product_kernel import integrate_pairs  # noqa: PLC0415 - numba takes half a second
+
+    full, rule = np.broadcast_to(out, steps.shape), _exact(*steps.shape)
+    starts = np.searchsorted(rule.columns, np.arange(steps.shape[1] + 1))
+    outside, changes = (np.ascontiguousarray(each.T, dtype=np.complex128) for each in (full, steps))
+    weights = 2.0 * (1.0 - rule.nodes) * rule.weights
+    first, second = np.triu_indices(len(steps), 1)
+    return np.asarray(steps[first] * steps[second] * integrate_pairs(outside, changes, starts, rule.nodes, weights).T)
+
+
+def _integrals(out: Array, steps: Array, tolerance: FloatArray | None) -> Array:
+    """`∫ Π_{k≠i} (f_k + t (e_k − f_k)) dt` for every player and product, shape (n, C)."""
+    from dcshap.shapley.exact.product_kernel import integrate_others  # noqa: PLC0415 - numba takes half a second
+
+    rule = _exact(*steps.shape) if tolerance is None else _within(steps, tolerance)
+    starts = np.searchsorted(rule.columns, np.arange(steps.shape[1] + 1))
+    outside, changes = (np.ascontiguousarray(each.T, dtype=np.complex128) for each in (out, steps))
+    return np.asarray(integrate_others(outside, changes, starts, rule.nodes, rule.weights).T)
+
+
+# --- nodes ---------------------------------------------------------------------------------------------------------
+
+
+def _exact(n_players: int, n_columns: int) -> Quadrature:
+    """A rule that is exact for polynomials of degree n − 1."""
+    nodes, weights = _gauss_legendre((n_players + 1) // 2)
+    columns = np.repeat(np.arange(n_columns), len(nodes))
+    return Quadrature(columns, np.tile(nodes, n_columns), np.tile(weights, n_columns))
+
+
+def _within(steps: Array, tolerance: FloatArray) -> Quadrature:
+    """A rule for products of factors `1 + t s`, with |1 + s| = 1, that errs by no more than a tolerance.
+
+    Nodes at which the products are too small to matter are left out: a factor is at most `1 − t (1 − t) |s|²/2` there.
+    """
+    if len(steps) <= _FEW_PLAYERS:
+        return _exact(*steps.shape)
+    squares = np.abs(steps) ** 2 / 2.0
+    damping = squares.sum(axis=0)
+    counts = _n_nodes(np.abs(steps).sum(axis=0), damping, len(steps), tolerance / 2.0)
+    others = damping - squares.max(axis=0)  # one player's factor is not in the product
+    limit = -np.log(np.maximum(tolerance, np.finfo(np.float64).tiny) / 2.0)
+    columns = np.repeat(np.arange(len(counts)), counts)
+    nodes, weights = np.empty(len(columns)), np.empty(len(columns))
+    for count in np.unique(counts).tolist():
+        mine = counts[columns] == count
+        nodes[mine], weights[mine] = (np.tile(each, np.sum(counts == count)) for each in _gauss_legendre(count))
+    matters = nodes * (1.0 - nodes) * others[columns] < limit[columns]
+    return Quadrature(columns[matters], nodes[matters], weights[matters])
+
+
+def _n_nodes(spread: FloatArray, damping: FloatArray, n_players: int, tolerance: FloatArray) -> IntArray:
+    """How many Gauss–Legendre nodes integrate products with `Σ|s|` and `Σ|s|²/2` to within a tolerance.
+
+    With q nodes, a function that is analytic and at most `B` in the Bernstein ellipse ρ is integrated over [0, 1] with
+    an error of at most `(32/15) B ρ^(−2q) / (1 − ρ^(−2))`. At `t = x + iy` a factor is at most `|1 + x s| + |y s|`, and
+    `|1 + x s|` at most `1 − x (1 − x) |s|²/2` for x in [0, 1].
+    """
+    # Rounded to the safe side, most products ask the same question.
+    rounded = np.stack([np.ceil(8.0 * np.log2(spread + 1e-9)), np.floor(8.0 * np.log2(damping + 1e-9))])
+    rounded = np.vstack([rounded, np.floor(2.0 * np.log2(np.maximum(tolerance, 1e-300)))])
+    (spread, damping, tolerance), belongs = _distinct(rounded)
+    log_rho, reach, inner = _ellipses()
+    log_bound = np.full((len(spread), len(log_rho)), -np.inf)
+    for at in range(reach.shape[1]):
+        np.maximum(log_bound, spread[:, None] * reach[:, at] - damping[:, None] * inner[:, at], out=log_bound)
+    log_bound += np.log(32.0 / 15.0) - np.log(-np.expm1(-2.0 * log_rho))
+    wanted = np.log(np.maximum(tolerance, np.finfo(np.float64).tiny))[:, None]
+    # The least q, over all ellipses, with log B − 2 q log ρ below the logarithm of the tolerance.
+    needed = np.ceil(((log_bound - wanted) / (2.0 * log_rho)).min(axis=1))
+    return np.asarray(np.clip(needed, 1, (n_players + 1) // 2), dtype=np.int64)[belongs]
+
+
+def _distinct(logarithms: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The distinct columns of binary logarithms, in eighths, eighths and halves, as numbers; and which each one is."""
+    found, belongs = np.unique(logarithms, axis=1, return_inverse=True)
+    return np.asarray(2.0 ** (found / np.array([[8.0], [8.0], [2.0]]))), belongs.ravel()
+
+
+@lru_cache(maxsize=1024)
+def _gauss_legendre(n_nodes: int) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    nodes, weights = (nodes + 1.0) / 2.0, weights / 2.0
+    nodes.flags.writeable = weights.flags.writeable = False
+    return nodes, weights
+
+
+@lru_cache(maxsize=1)
+def _ellipses() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Bernstein ellipses about [0, 1]: log ρ (R,), and at P points of each |y| and x (1 − x), both (R, P).
+
+    Where x is outside of [0, 1], the distance to it takes the place of |y|, and 0 that of x (1 − x).
+    """
+    rho = np.exp(np.geomspace(0.02, 6.0, 80))[:, None]
+    angles = np.linspace(0.0, np.pi / 2.0, 49)
+    major, minor = (rho + 1.0 / rho) / 4.0, (rho - 1.0 / rho) / 4.0
+    x, y = 0.5 + major * np.cos(angles), minor * np.sin(angles)
+    beyond = np.maximum(x - 1.0, 0.0)
+    between = minor * (angles[1] - angles[0]) / 2.0  # from one of the points to the next, |y| rises by less
+    return np.log(rho[:, 0]), np.hypot(beyond, y) + between, np.maximum(x * (1.0 - x), 0.0)

@@ -1,0 +1,112 @@
+"""Models written down: what exact values need to know of a model so that no coalition has to be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dcshap._typing import FloatArray
+
+__all__ = ["ComplexArray", "Form", "GaussianForm", "ProjectionForm", "QuadraticForm", "Smooth"]
+
+ComplexArray = npt.NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """A smooth function of `r` numbers.
+
+    Parameters
+    ----------
+    function : callable
+        Maps arrays of shape (n, r) to arrays of shape (n, F).
+    rates : array of complex of shape (T,), optional
+        If the function of one number is known to be `Re Σ_m c_m exp(λ_m u)`: the `λ`.
+    coefficients : array of complex of shape (T, F), optional
+        And the `c`.
+    """
+
+    function: Callable[[FloatArray], FloatArray]
+    rates: ComplexArray | None = None
+    coefficients: ComplexArray | None = None
+
+
+@dataclass(frozen=True)
+class ProjectionForm:
+    """A sum of smooth functions of linear projections: `constant + Σ_h g(x @ W_h + b_h) @ mixing_h`.
+
+    Parameters
+    ----------
+    weights : array of shape (d, H, r)
+        `r` projections for each of `H` units.
+    intercept : array of shape (H, r)
+    smooth : Smooth
+        `g`, from r numbers to F.
+    mixing : array of shape (H, F, K)
+    constant : array of shape (K,)
+    """
+
+    weights: FloatArray
+    intercept: FloatArray
+    smooth: Smooth
+    mixing: FloatArray
+    constant: FloatArray
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """Answers (n, K) to rows (n, d)."""
+        u = np.einsum("nd,dhr->nhr", rows, self.weights) + self.intercept
+        n, h, r = u.shape
+        values = self.smooth.function(u.reshape(-1, r)).reshape(n, h, -1)
+        return np.asarray(np.einsum("nhf,hfk->nk", values, self.mixing) + self.constant)
+
+
+@dataclass(frozen=True)
+class QuadraticForm:
+    """`constant + x @ linear + xᵀ Q x` for each of K outputs; Q (K, d, d) symmetric, or None if the model is linear."""
+
+    linear: FloatArray
+    constant: FloatArray
+    quadratic: FloatArray | None = None
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """Answers (n, K) to rows (n, d)."""
+        values = rows @ self.linear + self.constant
+        if self.quadratic is not None:
+            values = values + np.einsum("nd,kde,ne->nk", rows, self.quadratic, rows)
+        return np.asarray(values)
+
+
+@dataclass(frozen=True)
+class GaussianForm:
+    """`constant + Σ_j exp(−γ ‖x @ A + b − centre_j‖²) c_j` with A diagonal, so that every column is a factor.
+
+    Parameters
+    ----------
+    centres : array of shape (J, d)
+    gamma : float
+    coefficients : array of shape (J, K)
+    constant : array of shape (K,)
+    scale, shift : arrays of shape (d,)
+        The diagonal of `A`, and `b`.
+    """
+
+    centres: FloatArray
+    gamma: float
+    coefficients: FloatArray
+    constant: FloatArray
+    scale: FloatArray
+    shift: FloatArray
+
+    def exponents(self, rows: FloatArray) -> FloatArray:
+        """Every column's part (n, J, d) of the exponents."""
+        return np.asarray(-self.gamma * ((rows * self.scale + self.shift)[:, None, :] - self.centres) ** 2)
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """Answers (n, K) to rows (n, d)."""
+        return np.asarray(np.exp(self.exponents(rows).sum(axis=2)) @ self.coefficients + self.constant)
+
+
+Form = ProjectionForm | QuadraticForm | GaussianForm
