@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dcshap import HorizontalCollaboration, datasets, disagreement
 from dcshap.collaboration.mechanism import MomentPrivacy
 from dcshap.collaboration.moments import Moments, class_responses
 from dcshap.exceptions import InputError
@@ -107,3 +108,57 @@ def test_what_does_not_fit_is_refused():
         draw_background(encoder, moments, n_rows=0, seed=1)
     with pytest.raises(InputError, match="coordinates"):
         draw_background(setting(5)[0], moments, n_rows=5, seed=1)
+
+
+# --- explanations against a background --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run():
+    heart = datasets.load_heart()
+    north, south = datasets.label_skew(heart.target)
+    X, y = heart.data, heart.target
+    data = {"north": (X.iloc[north], y.iloc[north]), "south": (X.iloc[south], y.iloc[south])}
+    return HorizontalCollaboration(random_state=0).fit(data), X.head(6)
+
+
+def test_values_against_a_background_are_the_mean_of_those_against_its_rows(run):
+    collaboration, X = run
+    found = collaboration.explain(X, party="north", reference="background", n_background=7)
+    rows = found.reference
+    single = [collaboration.explain(X, party="north", reference=rows.iloc[[at]]) for at in range(7)]
+    assert np.allclose(found.values, np.mean([each.values for each in single], axis=0), rtol=0, atol=1e-14)
+    assert np.allclose(found.base_values[0], collaboration.predict_proba(rows, party="north").mean(axis=0), atol=1e-12)
+    assert np.allclose(found.predictions, collaboration.predict_proba(X, party="north"), atol=1e-12)
+
+
+def test_all_parties_draw_the_same_background_and_explain_alike(run):
+    collaboration, X = run
+    found = {name: collaboration.explain(X, party=name, reference="background") for name in collaboration.parties_}
+    assert len({each.reference_fingerprint for each in found.values()}) == 1
+    assert disagreement(found).rmse < 1e-12
+    assert len(found["north"].reference) == 100
+
+
+def test_a_background_comes_back_from_disk(run, tmp_path):
+    collaboration, X = run
+    collaboration.save(tmp_path / "run")
+    again = HorizontalCollaboration.load(tmp_path / "run")
+    options = {"party": "south", "reference": "background", "n_background": 5}
+    assert np.array_equal(again.explain(X, **options).values, collaboration.explain(X, **options).values)
+
+
+def test_a_table_of_rows_serves_as_background(run):
+    collaboration, X = run
+    found = collaboration.explain(X, party="north", reference=X.head(3))
+    assert len(found.reference) == 3
+    assert collaboration.disagreement(X.head(2), reference="background").rmse < 1e-12
+
+
+def test_without_moments_a_background_cannot_be_drawn(run):
+    collaboration, X = run
+    private = HorizontalCollaboration(span="random", random_state=0)
+    heart = datasets.load_heart()
+    private.fit({"a": (heart.data[:100], heart.target[:100]), "b": (heart.data[100:], heart.target[100:])})
+    with pytest.raises(InputError, match="span='supervised'"):
+        private.explain(X, party="a", reference="background")

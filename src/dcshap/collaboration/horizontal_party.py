@@ -13,6 +13,7 @@ from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis, Targets
+from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix
 from dcshap.collaboration.summation import masked, unmasked_sum
@@ -38,6 +39,7 @@ class HorizontalParty(Party):
         self._moments: dict[str, MaskedMoments] = {}
         self._basis: FloatArray | None = None
         self._supervision: Supervision | None = None
+        self._total: Moments | None = None
         self.alignment_: Alignment | None = None
         self.model_: Any = None
 
@@ -112,6 +114,24 @@ class HorizontalParty(Party):
                 seed=self.anchor_seed,
             )
         return self._supervision
+
+    @property
+    def moments(self) -> Moments:
+        """The moments of all parties' rows together, as they were when the supervised span was found."""
+        if self._total is None and self._supervision is not None:
+            self._total = self._supervision.moments
+        if self._total is None:
+            raise InputError(
+                "A background is drawn from the moments of all parties' rows, which they know with span='supervised' "
+                "only. Give a table of rows as `reference` instead."
+            )
+        return self._total
+
+    def keep_maps(self, earlier: Party) -> None:
+        """Use the maps of an earlier training again, and the moments that they were found from."""
+        super().keep_maps(earlier)
+        if isinstance(earlier, HorizontalParty) and self.has_maps and self.agreement.span == "supervised":
+            self._total = earlier.moments
 
     def send_moments(self, to: str) -> MaskedMoments:  # noqa: ARG002 - one party adds them up
         """The party's moments `[1 X]ᵀ [1 X]`, upper triangle, under the masks it shares with every other party."""
@@ -206,6 +226,9 @@ class HorizontalParty(Party):
         state.content["resolution"] = alignment.resolution
         state.arrays.update(alignment_weights=alignment.weights, alignment_intercept=alignment.intercept)
         state.models["model"] = self.model_
+        if self.agreement.span == "supervised":
+            state.content["n_responses"] = len(self.moments.responses)
+            state.arrays["moments"] = self.moments.flat()
         return state
 
     @classmethod
@@ -214,4 +237,11 @@ class HorizontalParty(Party):
         weights, intercept = state.arrays["alignment_weights"], state.arrays["alignment_intercept"]
         party.alignment_ = Alignment(weights, intercept, state.content["resolution"])
         party.model_ = state.models["model"]
+        if "moments" in state.arrays:
+            party._total = Moments.from_flat(
+                state.arrays["moments"],
+                n_responses=state.content["n_responses"],
+                n_coordinates=party.anchor.encoder.n_coordinates,
+                classes=party.agreement.task == "classes",
+            )
         return party

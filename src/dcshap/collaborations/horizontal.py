@@ -26,9 +26,10 @@ from dcshap.collaborations.contributions import contributions_of
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
 from dcshap.collaborations.quality import Quality, measure
 from dcshap.exceptions import InputError, NotFittedError
+from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
 from dcshap.explanation.engine import EngineOptions
-from dcshap.explanation.reference import reference_of
+from dcshap.explanation.reference import background_of, reference_of
 from dcshap.explanation.rows import explain_rows
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol.steps import training
@@ -275,7 +276,13 @@ class HorizontalCollaboration(CollaborationEstimator):
     # --- explanation ------------------------------------------------------------------------------------------
 
     def explain(
-        self, X: Any, *, party: str, reference: Any = "anchor", **options: Unpack[EngineOptions]
+        self,
+        X: Any,
+        *,
+        party: str,
+        reference: Any = "anchor",
+        n_background: int = N_BACKGROUND,
+        **options: Unpack[EngineOptions],
     ) -> PartyExplanation:
         """Explain one party's predictions of rows (n, M).
 
@@ -284,14 +291,18 @@ class HorizontalCollaboration(CollaborationEstimator):
         X : table of shape (n, M)
         party : str
             Whose maps to use; nobody else is asked.
-        reference : {"anchor", "own", "mean", "medoid"} or row, default "anchor"
-            What stands for "feature absent". `"anchor"`, Algorithm 2: the anchor's median, the same for all parties.
+        reference : {"anchor", "background", "own", "mean", "medoid"}, row or rows, default "anchor"
+            What stands for "feature absent". `"anchor"`, Algorithm 2: the anchor's median, the same for all parties, so
+            that values compare with the typical case. `"background"`: a synthetic population, the same for all parties
+            too, so that they compare with everybody, and the base value is the average prediction.
             `"own"`, Algorithm 1: the median of the party's own rows, as plain KernelSHAP has it; `"mean"` and
-            `"medoid"` are other choices from its own rows. Or a given row.
+            `"medoid"` are other choices from its own rows. Or a given row, or several.
+        n_background : int, default 100
+            How many rows a background has. Values are averaged over them.
         **options
             `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
         """
-        return explain_rows(self._party(party), X, reference=reference, **options)
+        return explain_rows(self._party(party), X, reference=reference, n_background=n_background, **options)
 
     def disagreement(
         self, X: Any, *, reference: Any = "anchor", threshold: float = 0.05, **options: Unpack[EngineOptions]
@@ -303,7 +314,11 @@ class HorizontalCollaboration(CollaborationEstimator):
         references to each other: it is for an audit in one process.
         """
         self._require_fitted()
-        own = {name: reference_of(party, reference) for name, party in self.parties_.items()}
+        rows = {name: background_of(party, reference, N_BACKGROUND) for name, party in self.parties_.items()}
+        own = {
+            name: reference_of(party, reference) if rows[name] is None else rows[name]
+            for name, party in self.parties_.items()
+        }
 
         def explained(maps: str, reference_from: str) -> PartyExplanation:
             return explain_rows(self.parties_[maps], X, reference=own[reference_from], **options)

@@ -15,13 +15,16 @@ import numpy as np
 import pandas as pd
 
 from dcshap._typing import FloatArray
+from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.collaboration.party import Party
 from dcshap.exceptions import InputError, ReferenceWarning
+from dcshap.explanation.background import draw_background
 from dcshap.schema import Schema
 
-__all__ = ["Reference", "chosen_reference", "reference_of"]
+__all__ = ["BACKGROUND", "Reference", "background_of", "chosen_reference", "fingerprint_of", "reference_of"]
 
 KINDS = ("anchor", "own", "mean", "medoid")
+BACKGROUND = "background"
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,38 @@ class Reference:
     @property
     def fingerprint(self) -> str:
         """A hash of the schema and the row: equal where two references are, whoever made them."""
-        # Sums in another order may differ in the last digits, which no two parties should stumble over.
-        rounded = [f"{code:.9g}" for code in self.codes + 0.0]
-        text = "\x1f".join([self.schema.fingerprint, *rounded])
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return fingerprint_of(self.schema, self.codes)
 
     @property
     def frame(self) -> pd.DataFrame:
         """The row as a table of one."""
         return self.schema.frame(self.codes[None, :])
+
+
+def fingerprint_of(schema: Schema, codes: FloatArray) -> str:
+    """A hash of the schema and of rows given as codes."""
+    # Sums in another order may differ in the last digits, which no two parties should stumble over.
+    rounded = [f"{code:.9g}" for code in codes.ravel() + 0.0]
+    return hashlib.sha256("\x1f".join([schema.fingerprint, *rounded]).encode()).hexdigest()[:16]
+
+
+def background_of(party: HorizontalParty, kind: Any, n_rows: int) -> FloatArray | None:
+    """The rows (m, M) that a party is asked to compare with, as codes; None where it is a single reference.
+
+    Parameters
+    ----------
+    party : HorizontalParty
+    kind : "background", a table of several rows, or anything that `reference_of` takes
+        "background" draws a population from the moments that all parties know, with their shared seed: the same rows
+        at every party.
+    n_rows : int
+        How many are drawn.
+    """
+    if isinstance(kind, str) and kind == BACKGROUND:
+        seed = party.anchor_seed if party.anchor_seed is not None else 0
+        return draw_background(party.anchor.encoder, party.moments, n_rows=n_rows, seed=seed)
+    several = isinstance(kind, pd.DataFrame | np.ndarray) and kind.ndim == 2 and len(kind) > 1
+    return party.agreement.schema.codes(kind, missing=party.agreement.missing) if several else None
 
 
 def reference_of(party: Party, kind: Any = "anchor") -> Reference:
@@ -83,7 +109,7 @@ def chosen_reference(party: Party, kind: Any = "anchor") -> Reference:
     elif kind in KINDS:
         codes = {"own": party.own_rows.median, "mean": party.own_rows.mean, "medoid": party.own_rows.medoid}[kind]
     else:
-        raise InputError(f"`reference` must be one of {list(KINDS)} or a row. Got {kind!r}.")
+        raise InputError(f"`reference` must be one of {[*KINDS, BACKGROUND]} or a row. Got {kind!r}.")
     return Reference(schema, codes)
 
 
