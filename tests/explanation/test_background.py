@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -144,7 +146,7 @@ def test_a_background_comes_back_from_disk(run, tmp_path):
     collaboration, X = run
     collaboration.save(tmp_path / "run")
     again = HorizontalCollaboration.load(tmp_path / "run")
-    options = {"party": "south", "reference": "background", "n_background": 5}
+    options: dict[str, Any] = {"party": "south", "reference": "background", "n_background": 5}
     assert np.array_equal(again.explain(X, **options).values, collaboration.explain(X, **options).values)
 
 
@@ -156,7 +158,7 @@ def test_a_table_of_rows_serves_as_background(run):
 
 
 def test_without_moments_a_background_cannot_be_drawn(run):
-    collaboration, X = run
+    _, X = run
     private = HorizontalCollaboration(span="random", random_state=0)
     heart = datasets.load_heart()
     private.fit({"a": (heart.data[:100], heart.target[:100]), "b": (heart.data[100:], heart.target[100:])})

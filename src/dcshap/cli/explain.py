@@ -42,9 +42,7 @@ def explain(
     ] = None,
     index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
-    reference: Annotated[
-        str, typer.Option(help="Compared with whom: anchor, background, own, mean or medoid.")
-    ] = "anchor",
+    reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
     max_evals: Annotated[int | None, typer.Option(help="Evaluations per row before values are sampled.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processor cores to use.")] = None,
     seed: Annotated[int | None, typer.Option(help="A seed, where values are sampled.")] = None,
