@@ -101,7 +101,10 @@ class Supervision:
         kinds = {"text" if values.dtype.kind == "U" else "number" for values in self._targets.values()}
         if len(kinds) > 1:
             raise InputError("All parties' labels must be of one kind. Some have text, some numbers.")
-        return np.unique(np.concatenate(list(self._targets.values())))
+        classes = np.unique(np.concatenate(list(self._targets.values())))
+        if len(classes) < 2:
+            raise InputError("Labels must have at least two classes over all parties. Got one: there is nothing to learn.")
+        return classes
 
     @property
     def _n_responses(self) -> int:
