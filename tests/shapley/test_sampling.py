@@ -142,6 +142,18 @@ def test_a_constant_output_is_worth_nothing_and_does_not_disturb_the_others():
     np.testing.assert_allclose(beside.values[:, 0], estimate(game, 200).values[:, 0], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("beside", [0, 1])
+def test_an_output_that_few_coalitions_change_is_no_trouble_where_the_kernel_is_chosen_from_others(beside):
+    rng = np.random.default_rng(0)
+    s = np.concatenate([np.ones((1, 14)), rng.choice([-1.0, 1.0], (400, 14))])
+    odd = np.concatenate([np.zeros((401, 1)), s.sum(axis=1, keepdims=True)], axis=1)[:, : 1 + beside]
+    odd[7, 0] = 1.0  # one pair of all
+    for seed in range(8):
+        found = gaussian_process.shapley_posterior(s, odd, np.random.default_rng(seed))
+        assert np.isfinite(found.mean).all()
+        assert np.isfinite(found.variance).all()
+
+
 def test_outputs_that_determine_each_other_get_opposite_values():
     game = vote_game(10, seed=0)
     found = estimate(TableGame(np.hstack([game.table, 1.0 - game.table])), 160)

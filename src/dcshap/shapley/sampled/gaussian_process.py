@@ -112,9 +112,11 @@ class _Process:
 def _likeliest_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:
     """The kernel of the largest posterior density, the outputs' scales aside."""
     n_players = s.shape[1]
-    size = np.sqrt((odd**2).mean(axis=0))
-    odd = odd / np.where(size > 0, size, 1.0)  # an output may be the same for all coalitions
     start = np.concatenate([PRIOR_MEANS, np.zeros(n_players)])
+    odd = odd[:, odd.any(axis=0)]  # outputs that only later observations tell of say nothing of the kernel
+    if not odd.shape[1]:
+        return _kernel(start)
+    odd = odd / np.sqrt((odd**2).mean(axis=0))
     found = minimize(
         _loss,
         start,
