@@ -538,3 +538,11 @@ def test_a_schema_by_hand_may_be_wider_than_the_data():
     schema = Schema((*columns, Category("town", ("north", "middle", "south", "east"), "onehot")))
     run = horizontal(schema=schema, model=KNeighborsClassifier(5)).fit(data)
     assert run.score(*data["party0"], party="party0") > 0.6
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+def test_no_rows_are_no_prediction(method):
+    data = parties(2, 40)
+    run = HorizontalCollaboration(LogisticRegression(), random_state=0).fit(data)
+    with pytest.raises(InputError, match="At least one row"):
+        getattr(run, method)(data["party0"][0].iloc[:0], party="party0")

@@ -202,8 +202,10 @@ class HorizontalParty(Party):
 
     def points(self, X: Any) -> FloatArray:
         """Rows (n, M) as points of the common space (n, d): `G_i(F_i(x))`."""
-        alignment = self.alignment
-        return alignment.transform(self.reduction.transform(self.encode(X)))
+        alignment, encoded = self.alignment, self.encode(X)
+        if not len(encoded):
+            raise InputError("At least one row must be asked for. Got none.")
+        return alignment.transform(self.reduction.transform(encoded))
 
     def predict(self, X: Any) -> Array:
         """Predict rows (n, M): `h(G_i(F_i(x)))`."""
