@@ -40,7 +40,7 @@ rows of all four.
 """
 
 
-def explain_patients(setting: str, *, seed: int) -> dict[str, Any]:
+def explain_patients(setting: str, *, seed: int, model: str = NEIGHBOURS) -> dict[str, Any]:
     """Every hospital's explanations of the same patients, by both methods; accuracies together and alone."""
     data = load_heart_hospitals()
     rng = np.random.default_rng(seed)
@@ -51,8 +51,8 @@ def explain_patients(setting: str, *, seed: int) -> dict[str, Any]:
         cut = len(rows) // HELD_OUT_SHARE
         test[hospital] = data.data.iloc[rows[:cut]], data.target.iloc[rows[:cut]]
         train[hospital] = data.data.iloc[rows[cut:]], data.target.iloc[rows[cut:]]
-    model = new_model(NEIGHBOURS, setting=setting, seed=seed)
-    trained = HorizontalCollaboration(model, missing="reference", random_state=seed, **SETTINGS[setting]).fit(train)
+    untrained = new_model(model, setting=setting, seed=seed)
+    trained = HorizontalCollaboration(untrained, missing="reference", random_state=seed, **SETTINGS[setting]).fit(train)
     patients = pd.concat([X.iloc[:N_PER_HOSPITAL] for X, _ in test.values()], ignore_index=True)
     return {
         "missing": {hospital: X.isna().mean().to_dict() for hospital, (X, _) in train.items()},
@@ -80,7 +80,9 @@ def _accuracy(trained: HorizontalCollaboration, train: Rows, test: Rows) -> dict
     return found
 
 
-groups = partial(by_seed, explain_patients, n_seeds=N_SEEDS, setting=HOSPITAL_SETTINGS)
+groups = partial(
+    by_seed, explain_patients, n_seeds=N_SEEDS, setting=HOSPITAL_SETTINGS, model=(NEIGHBOURS, "logistic regression")
+)
 
 
 def outcome(options: Options, results: Results) -> Outcome:
@@ -88,9 +90,9 @@ def outcome(options: Options, results: Results) -> Outcome:
     rows: list[Row] = []
     tables, pictures = {}, {}
     for where, group in groups(options):
-        setting = where["setting"]
+        title = f"Setting {where['setting']}, {where['model']}"
         explained = [{method: unpack_all(results[cell][method]) for method in METHODS} for cell in group]
-        pairs = [_pair(setting, pair, explained) for pair in [None, *combinations(explained[0]["dcshap"], 2)]]
+        pairs = [_pair(where, pair, explained) for pair in [None, *combinations(explained[0]["dcshap"], 2)]]
         rows += pairs
         headings = {
             "hospitals": "hospitals",
@@ -100,20 +102,23 @@ def outcome(options: Options, results: Results) -> Outcome:
             "kernelshap_contradictions": "contradictions",
             "dcshap_contradictions": "by DC-SHAP",
         }
-        tables[f"Setting {setting}: do they explain the same patients alike?"] = table_of(pairs, headings)
-        accuracies = _accuracies(setting, [results[cell] for cell in group])
+        tables[f"{title}: do they explain the same patients alike?"] = table_of(pairs, headings)
+        accuracies = _accuracies(where, [results[cell] for cell in group])
         rows += accuracies
         columns = {"hospital": "hospital"} | {f"accuracy_{way}": way for way in ("alone", "together", "pooled")}
-        tables[f"Setting {setting}: accuracy"] = table_of(accuracies, columns)
-        pictures[f"hospitals-{setting}"] = _bars(setting, explained)
+        tables[f"{title}: accuracy"] = table_of(accuracies, columns)
+        file = f"hospitals-{where['setting']}" + ("" if where["model"] == NEIGHBOURS else "-logistic")
+        pictures[file] = _bars(title, explained)
     missing = pd.DataFrame(results[groups(options)[0][1][0]]["missing"]).T.rename_axis("hospital").reset_index()
     return Outcome(rows, TEXT, tables | {"Share of values that are missing": missing}, pictures)
 
 
-def _pair(setting: str, pair: tuple[str, str] | None, explained: list[dict[str, dict[str, Explanation]]]) -> Row:
+def _pair(
+    where: dict[str, str], pair: tuple[str, str] | None, explained: list[dict[str, dict[str, Explanation]]]
+) -> Row:
     row: Row = {
         "experiment": "hospitals",
-        "setting": setting,
+        **where,
         "seeds": len(explained),
         "hospitals": "all four" if pair is None else " and ".join(pair),
     }
@@ -128,10 +133,10 @@ def _pair(setting: str, pair: tuple[str, str] | None, explained: list[dict[str, 
     return row
 
 
-def _accuracies(setting: str, found: list[dict[str, Any]]) -> list[Row]:
+def _accuracies(where: dict[str, str], found: list[dict[str, Any]]) -> list[Row]:
     rows: list[Row] = []
     for hospital, ways in found[0]["accuracy"].items():
-        row: Row = {"experiment": "hospitals", "setting": setting, "seeds": len(found), "hospital": hospital}
+        row: Row = {"experiment": "hospitals", **where, "seeds": len(found), "hospital": hospital}
         for way in ways:
             mean, sd = mean_and_sd([each["accuracy"][hospital][way] for each in found])
             row |= {f"accuracy_{way}": mean, f"accuracy_{way}_sd": sd}
@@ -139,14 +144,14 @@ def _accuracies(setting: str, found: list[dict[str, Any]]) -> list[Row]:
     return rows
 
 
-def _bars(setting: str, explained: list[dict[str, dict[str, Explanation]]]) -> report.Picture:
+def _bars(title: str, explained: list[dict[str, dict[str, Explanation]]]) -> report.Picture:
     figure = report.rmse_bars(
         {
             "KernelSHAP, own references": _per_feature(explained, "kernelshap"),
             "DC-SHAP, anchor's reference": _per_feature(explained, "dcshap"),
         }
     )
-    return report.Picture(figure, "RMSE between the four hospitals' explanations, by feature.", f"Setting {setting}")
+    return report.Picture(figure, "RMSE between the four hospitals' explanations, by feature.", title)
 
 
 def _per_feature(explained: list[dict[str, dict[str, Explanation]]], method: str) -> pd.Series[float]:
