@@ -122,7 +122,7 @@ class PartySite:
     def _span(self) -> str:
         """How the span of the next training is found; kept, where there was a training before."""
         agreed = str(self.settings.agreement.get("span", "supervised"))
-        return agreed if self.settings.kind == "vertical" or self._earlier() is None else f"{agreed}, kept"
+        return agreed if self._earlier() is None else f"{agreed}, kept"
 
     def _earlier(self) -> Any:
         """The party as the training before left it, if its maps are to be used again."""
