@@ -1,10 +1,10 @@
 """Exact probabilities of logistic regression with up to 1,000 features, against peers that have to sample.
 
-One core, a few samples, after a first call that compiles and imports; times are the processor's, for one sample. `off by` is the largest
-difference from all coalitions (12 features), or from a long run of random orders (more features) in standard errors of
-that run. Peers play with their own defaults for the budget, `shap.PermutationExplainer` with one order forth and back
-and with the ten that its `shap_values` takes; their `error` is `‖φ̂ − φ‖² / ‖φ‖²`. `shap.LinearExplainer` explains
-log-odds only: it is there for scale.
+One core, a few samples, after a first call that compiles and imports; times are the processor's, for one sample. `off
+by` is the largest difference from all coalitions (12 features), or from a long run of random orders (more features) in
+standard errors of that run. Peers play with their own defaults for the budget, `shap.PermutationExplainer` with one
+order forth and back and with the ten that its `shap_values` takes; their `error` is `‖φ̂ − φ‖² / ‖φ‖²`.
+`shap.LinearExplainer` explains log-odds only: it is there for scale.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dcshap.collaborations import HorizontalCollaboration, VerticalCollaboration
     from dcshap.explanation import Disagreement, Explanation, disagreement
     from dcshap.schema import Schema
-    from dcshap.shapley import shapley_values
+    from dcshap.shapley import shapley_interactions, shapley_values
 
 __all__ = [
     "Disagreement",
@@ -20,6 +20,7 @@ __all__ = [
     "VerticalCollaboration",
     "datasets",
     "disagreement",
+    "shapley_interactions",
     "shapley_values",
 ]
 
@@ -31,6 +32,7 @@ _MODULES = {
     "Schema": "dcshap.schema",
     "VerticalCollaboration": "dcshap.collaborations",
     "disagreement": "dcshap.explanation",
+    "shapley_interactions": "dcshap.shapley",
     "shapley_values": "dcshap.shapley",
 }
 

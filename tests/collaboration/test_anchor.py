@@ -147,12 +147,12 @@ def test_an_unknown_anchor_is_refused(kind):
 
 def test_too_few_anchor_rows_are_refused():
     with pytest.raises(InputError, match=r"more rows than .* dimensions\. Got 4 rows for 3 dimensions"):
-        Agreement(SCHEMA, n_anchor=4)
+        Agreement(SCHEMA, span="private", n_anchor=4)
     with pytest.raises(InputError, match="`n_anchor` must be a whole number"):
         Agreement(SCHEMA, n_anchor=100.0)  # type: ignore[arg-type]  # that is the point
     X = table(5)
     with pytest.raises(InputError, match="Got 5 rows for 5 dimensions"):
-        Agreement(Schema.from_frames([table(50)]), anchor=X)
+        Agreement(Schema.from_frames([table(50)]), span="private", anchor=X)
 
 
 def test_the_anchor_of_real_data_is_typical_of_it():

@@ -192,11 +192,20 @@ def test_several_parties_mistakes_of_different_kinds_are_told_together():
 # --- settings --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("span", ["private", "shared", "random"])
 @pytest.mark.parametrize("n", [6, 7, 600])
-def test_as_many_components_as_columns_are_refused(n):
-    message = failing(lambda: horizontal(n_components=n).fit(parties(2, 40)))
+def test_as_many_components_as_columns_are_refused(n, span):
+    message = failing(lambda: horizontal(n_components=n, span=span).fit(parties(2, 40)))
     assert message.startswith("PrivacyError")
     assert f"Got {n} for 6 columns" in message
+
+
+@pytest.mark.parametrize("n", [8, 9, 600])
+def test_with_a_supervised_span_as_many_components_as_encoded_coordinates_are_refused(n):
+    message = failing(lambda: horizontal(n_components=n).fit(parties(2, 40)))
+    assert message.startswith("PrivacyError")
+    assert f"smaller than the number of encoded coordinates, or representations hide nothing. Got {n} for 8" in message
+    assert horizontal(n_components=7).fit(parties(2, 40)).analyst_.model_.n_features_in_ == 7
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.0, 0.0, 1.5, -0.5, "3", None, True, np.nan])
@@ -211,7 +220,9 @@ def test_a_party_with_one_column_is_refused():
 
 
 def test_fewer_anchor_rows_than_dimensions_are_refused():
-    assert "Got 5 rows for 5 dimensions" in failing(lambda: horizontal(n_anchor=5).fit(parties(2, 40)))
+    message = failing(lambda: horizontal(n_anchor=5, span="private").fit(parties(2, 40)))
+    assert "Got 5 rows for 5 dimensions" in message
+    assert "Got 3 rows for 2 dimensions" in failing(lambda: horizontal(n_anchor=3).fit(parties(2, 40)))
 
 
 @pytest.mark.parametrize(
@@ -219,14 +230,15 @@ def test_fewer_anchor_rows_than_dimensions_are_refused():
     [
         ({"span": "common"}, "`span` must be"),
         ({"alignment": "cca"}, "`alignment` must be"),
-        ({"reduction": "umap"}, "`reduction` must be"),
+        ({"reduction": "umap", "span": "private"}, "`reduction` must be"),
         ({"anchor": "normal"}, "`anchor` must be"),
         ({"missing": "drop"}, "`missing` must be"),
         ({"random_state": -1}, "`random_state` must be"),
         ({"random_state": "seed"}, "`random_state` must be"),
         ({"random_state": np.random.RandomState(0)}, "`random_state` must be"),
-        ({"span": "shared", "reduction": "lpp"}, "leave `reduction` at its default"),
-        ({"span": "random", "reduction": PCA()}, "leave `reduction` at its default"),
+        ({"span": "supervised", "reduction": "pca"}, "`reduction` belongs to span='private'"),
+        ({"span": "shared", "reduction": "lpp"}, "With span='shared' leave it at its default"),
+        ({"span": "random", "reduction": PCA()}, "With span='random' leave it at its default"),
         ({"model": KMeans}, "must have `fit` and `predict`"),
         ({"model": "knn"}, "must have `fit` and `predict`"),
         ({"model": PCA()}, "must have `fit` and `predict`"),
@@ -353,7 +365,7 @@ def test_an_unknown_label_party_is_refused():
 
 def test_a_model_that_cannot_be_trained_is_said_so():
     message = failing(lambda: horizontal(model=KNeighborsClassifier(0)).fit(parties(2, 40)))
-    assert message.startswith("ModelError: KNeighborsClassifier could not be trained on 80 points of 5 dimensions")
+    assert message.startswith("ModelError: KNeighborsClassifier could not be trained on 80 points of 2 dimensions")
 
 
 class FailsLater(LogisticRegression):  # type: ignore[misc]  # sklearn is untyped

@@ -47,7 +47,10 @@ def success(table, anchor: str) -> float:
     data = {f"party{i}": (X.iloc[rows], y.iloc[rows]) for i, rows in enumerate(datasets.label_skew(y, 2))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
-        run = RecordedHorizontal(LogisticRegression(max_iter=2000), anchor=anchor, random_state=0).fit(data)
+        run = RecordedHorizontal(
+            LogisticRegression(max_iter=2000), anchor=anchor, span="private", noise=0, random_state=0
+        )
+        run.fit(data)
     party = run.parties_["party0"]
     received = [message for message in run.received_by("analyst") if isinstance(message, Representation)]
     guessed = attack(received, party.anchor.rows)

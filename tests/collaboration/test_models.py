@@ -110,7 +110,7 @@ def test_a_class_that_only_one_party_has_is_known_to_all():
 
 
 @pytest.mark.parametrize("n", [2, 10])
-@pytest.mark.parametrize("span", ["private", "shared", "random"])
+@pytest.mark.parametrize("span", ["supervised", "private", "shared", "random"])
 def test_any_number_of_parties_train_together(n, span):
     data = parties(n, 40)
     run = HorizontalCollaboration(LogisticRegression(), span=span, random_state=0).fit(data)
@@ -159,8 +159,11 @@ def test_a_public_table_serves_as_anchor():
     data = parties(2, 100)
     public = table(400, seed=0)
     with pytest.warns(RangeWarning):
-        run = HorizontalCollaboration(LogisticRegression(), anchor=public, random_state=0).fit(data)
+        run = HorizontalCollaboration(LogisticRegression(), anchor=public, span="private", random_state=0).fit(data)
     assert run.parties_["party0"].anchor.rows.shape == (400, 6)
+    assert run.score(*data["party0"], party="party0") > 0.7
+    run = HorizontalCollaboration(LogisticRegression(), anchor=public, random_state=0).fit(data)
+    assert run.parties_["party0"].anchor.rows.shape == (400, 8)
     assert run.score(*data["party0"], party="party0") > 0.7
 
 
@@ -179,7 +182,7 @@ def test_missing_values_mean_the_reference_in_training_and_prediction():
 
 def test_without_scaling_columns_keep_their_units():
     data = parties(2, 80)
-    run = HorizontalCollaboration(LogisticRegression(), scaled=False, random_state=0).fit(data)
+    run = HorizontalCollaboration(LogisticRegression(), span="private", scaled=False, random_state=0).fit(data)
     X, y = data["party0"]
     np.testing.assert_array_equal(run.parties_["party0"].encode(X), run.schema_.codes(X))
     assert run.score(X, y, party="party0") > 0.6

@@ -47,6 +47,7 @@ from dcshap.collaboration.messages import (
     RecordRepresentation,
     Representation,
     SpanBasis,
+    Targets,
 )
 from dcshap.collaboration.reduction import LinearReduction, TransformerReduction
 from dcshap.exceptions import PrivacyError
@@ -55,11 +56,12 @@ from dcshap.schema import Schema
 from dcshap.schema.encoding import Encoder
 from tests.collaboration.helpers import RecordedHorizontal, RecordedVertical, parties, table, target
 
-BETWEEN_PARTIES = {AnchorSeed, AnchorDigest, PairKey, MaskedMoments, SpanBasis, PseudonymKey}
-SPANS = ["private", "shared", "random"]
+BETWEEN_PARTIES = {AnchorSeed, AnchorDigest, PairKey, Targets, MaskedMoments, SpanBasis, PseudonymKey}
+SPANS = ["supervised", "private", "shared", "random"]
+DIMENSIONS = {"supervised": 2, "private": 5, "shared": 5, "random": 5}
 
 
-def horizontal(span: Any = "private", **settings) -> RecordedHorizontal:
+def horizontal(span: Any = "supervised", **settings) -> RecordedHorizontal:
     return RecordedHorizontal(LogisticRegression(), span=span, random_state=0, **settings).fit(parties(3, 50))
 
 
@@ -112,8 +114,8 @@ def test_the_analyst_receives_representations_only(span):
     for message in received[:3]:
         fields = {entry.name: getattr(message, entry.name) for entry in dataclasses.fields(message)}
         assert set(fields) == {"party", "anchor", "rows", "labels", "instance_models"}
-        assert fields["anchor"].shape == (2000, 5)
-        assert fields["rows"].shape == (50, 5)
+        assert fields["anchor"].shape == (2000, DIMENSIONS[span])
+        assert fields["rows"].shape == (50, DIMENSIONS[span])
 
 
 @pytest.mark.parametrize("span", SPANS)
@@ -139,6 +141,7 @@ def test_the_analyst_keeps_no_part_of_a_party(span):
     parts = list(atoms(vars(run.analyst_)))
     assert not [part for part in parts if isinstance(part, forbidden)]
     kept = numbers_in([Message(), *run.analyst_.alignments_.values()])  # type: ignore[list-item]  # read alike
+    kept = kept[kept != 0]  # an orthogonal alignment has no intercept
     for party in run.parties_.values():
         assert not np.isin(kept, secrets_of(party)).any()
 
@@ -149,6 +152,7 @@ def test_the_analyst_keeps_no_part_of_a_party(span):
         ("private", {AnchorSeed, AnchorDigest}),
         ("random", {AnchorSeed, AnchorDigest}),
         ("shared", {AnchorSeed, AnchorDigest, PairKey, MaskedMoments, SpanBasis}),
+        ("supervised", {AnchorSeed, AnchorDigest, PairKey, Targets, MaskedMoments}),
     ],
 )
 def test_parties_exchange_what_the_span_needs_and_nothing_else(span, kinds):
@@ -158,11 +162,13 @@ def test_parties_exchange_what_the_span_needs_and_nothing_else(span, kinds):
     assert {type(message) for message in between} == kinds
 
 
-def test_no_party_receives_another_s_rows_or_weights():
-    run = horizontal("shared")
+@pytest.mark.parametrize("span", SPANS)
+def test_no_party_receives_another_s_rows_or_weights(span):
+    run = horizontal(span)
     for name in run.parties_:
         received = run.received_by(name)
         seen = numbers_in(received)
+        seen = seen[seen != 0]  # an orthogonal alignment has no intercept
         for other, party in run.parties_.items():
             if other != name:
                 assert not np.isin(seen, np.concatenate([party.codes.ravel(), party.reduction.weights.ravel()])).any()
@@ -173,7 +179,14 @@ def test_masked_moments_reach_the_leading_party_alone():
     assert {recipient for _, recipient, m in run.messages if isinstance(m, MaskedMoments)} == {"party0"}
 
 
-@pytest.mark.parametrize("run", [horizontal, vertical])
+def test_masked_sums_of_a_supervised_span_reach_every_party_and_not_the_analyst():
+    run = horizontal("supervised")
+    sent = [(sender, recipient) for sender, recipient, m in run.messages if isinstance(m, MaskedMoments)]
+    pairs = [(one, two) for one in run.parties_ for two in run.parties_ if one != two]
+    assert sorted(sent) == sorted(4 * pairs)  # the moments, and three Newton rounds
+
+
+@pytest.mark.parametrize("run", [*(lambda span=span: horizontal(span) for span in SPANS), vertical])
 def test_every_message_is_on_the_record_with_its_size_and_without_its_values(run):
     done = run()
     assert [(line.sender, line.recipient, line.kind) for line in done.sent_] == [
@@ -256,7 +269,7 @@ def test_a_prediction_sends_representations_of_the_asked_records_only():
 # --- the messages are all there is ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("run", [lambda: horizontal("shared"), lambda: horizontal("random"), vertical])
+@pytest.mark.parametrize("run", [*(lambda span=span: horizontal(span) for span in SPANS), vertical])
 def test_roles_speak_in_messages_of_known_kinds_only(run):
     from_party = BETWEEN_PARTIES | {Representation, RecordRepresentation, RecordLabels, Prepared}
     for sender, recipient, message in run().messages:
@@ -266,8 +279,9 @@ def test_roles_speak_in_messages_of_known_kinds_only(run):
             assert (recipient == "analyst") == (type(message) not in BETWEEN_PARTIES)
 
 
-def test_an_alignment_tells_a_party_nothing_of_another_s_reduction():
-    run = horizontal("private")
+@pytest.mark.parametrize("span", SPANS)
+def test_an_alignment_tells_a_party_nothing_of_another_s_reduction(span):
+    run = horizontal(span)
     for name in run.parties_:
         parts = [part for m in run.received_by(name) for part in vars(m).values() if isinstance(part, Alignment)]
         assert len(parts) == 1

@@ -83,7 +83,7 @@ def test_its_last_step_is_a_rotation_that_hides_the_axes(kind):
 
 
 def test_training_again_on_the_same_data_sends_the_same_rows(kind):
-    run = RecordedHorizontal(LogisticRegression(), 3, reduction=kind)
+    run = RecordedHorizontal(LogisticRegression(), 3, span="private", reduction=kind)
     data = parties(2, 60)
     run.fit(data)
     run.fit(data)
@@ -96,7 +96,7 @@ def test_training_again_on_the_same_data_sends_the_same_rows(kind):
 
 def test_a_model_can_be_trained_on_it(kind):
     data = parties(2, 100)
-    run = HorizontalCollaboration(LogisticRegression(), 3, reduction=kind, random_state=0).fit(data)
+    run = HorizontalCollaboration(LogisticRegression(), 3, span="private", reduction=kind, random_state=0).fit(data)
     assert run.score(*data["party0"], party="party0") > 0.55
 
 
@@ -221,7 +221,9 @@ def test_dimensions_are_counted_against_raw_columns_not_onehot_coordinates():
     data = {"a": (X, y), "b": (X, y)}
     schema = Schema.from_frames([table(80)], onehot=["town"])
     with pytest.raises(PrivacyError, match="made 6 of 6"):
-        HorizontalCollaboration(LogisticRegression(), reduction=make_pipeline(PCA(6)), schema=schema).fit(data)
+        HorizontalCollaboration(
+            LogisticRegression(), span="private", reduction=make_pipeline(PCA(6)), schema=schema
+        ).fit(data)
 
 
 def test_too_few_rows_for_a_transformer_are_said_so():

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from dcshap.collaboration import Agreement, Analyst, VerticalParty
 from dcshap.collaboration.messages import (
@@ -37,7 +37,9 @@ from dcshap.collaboration.messages import (
     Sent,
     SharedModel,
     SpanBasis,
+    Targets,
 )
+from dcshap.collaboration.moments import Moments, class_responses, number_responses
 from dcshap.collaboration.reduction import LinearReduction, moment_matrix
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.disclosures import (
@@ -66,9 +68,18 @@ from tests.collaboration.helpers import RecordedHorizontal, RecordedVertical
 from tests.collaboration.searching import held_in, numbers_in, parts_of
 
 BETWEEN_ORGANISATIONS = (MEET, RESUME)  # in one process there is nobody to be introduced
-TRAININGS = tuple(training("horizontal", span=span) for span in ("private", "shared", "random")) + tuple(
-    training("vertical", share=share) for share in (False, True)
-)
+ROUNDS = 2
+SPANS: dict[str, dict[str, Any]] = {
+    "private span": {"span": "private"},
+    "shared span": {"span": "shared"},
+    "random span": {"span": "random"},
+    "span supervised by numbers": {"span": "supervised"},
+    "span supervised by classes": {"span": "supervised", "rounds": ROUNDS},
+}
+ON_ROWS = {title: training("horizontal", **settings) for title, settings in SPANS.items()}
+ON_RECORDS = {share: training("vertical", share=share) for share in (False, True)}
+KEPT = training("horizontal", span="supervised", rounds=ROUNDS, kept=True)
+TRAININGS = (*ON_ROWS.values(), KEPT, *ON_RECORDS.values())
 TABLES = (*TRAININGS, SHARE_MODEL, ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT)
 
 SENDER, RECIPIENT, ANYBODY = "the sender's own", "the recipient's own", "anybody's"
@@ -78,10 +89,18 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
     ("anchor", AnchorSeed): {"anchor seed": ANYBODY},
     ("drawn", AnchorDigest): {"anchor digest": ANYBODY},
     ("pair_key", PairKey): {"pair key": SENDER},
+    ("targets", Targets): {"class": ANYBODY},
+    ("sums", MaskedMoments): {},
+    **{(f"newton_{at}", MaskedMoments): {} for at in range(1, ROUNDS + 1)},
     ("moments", MaskedMoments): {},
     ("basis", SpanBasis): {"basis": ANYBODY},
-    ("representation", Representation): {"reduced row": SENDER, "reduced anchor": SENDER, "label": SENDER},
-    ("integration", Integration): {"alignment": RECIPIENT, "model": ANYBODY},
+    ("representation", Representation): {
+        "reduced row": SENDER,
+        "reduced anchor": SENDER,
+        "label": SENDER,
+        "class": ANYBODY,
+    },
+    ("integration", Integration): {"alignment": RECIPIENT, "model": ANYBODY, "class": ANYBODY},
     ("pseudonym_key", PseudonymKey): {"pseudonym key": ANYBODY},
     ("records", RecordRepresentation): {"reduced row": SENDER, "pseudonym": ANYBODY},
     ("labels", RecordLabels): {"label": SENDER, "pseudonym": ANYBODY},
@@ -112,6 +131,7 @@ FIELDS: dict[type[Message], set[str]] = {
     AnchorSeed: {"seed"},
     AnchorDigest: {"party", "digest"},
     PairKey: {"party", "key"},
+    Targets: {"party", "values"},
     MaskedMoments: {"party", "words"},
     SpanBasis: {"basis"},
     Representation: {"party", "anchor", "rows", "labels", "instance_models"},
@@ -136,7 +156,7 @@ FIELDS: dict[type[Message], set[str]] = {
 }
 
 # The same once more, from where the messages arrive: in all protocols together, who never sees what.
-ALWAYS_PRIVATE = {"row", "anchor", "weights", "moments", "private seed"}
+ALWAYS_PRIVATE = {"row", "exact row", "noise", "anchor", "weights", "moments", "private seed"}
 SHARED_BY_PARTIES = {"anchor seed", "anchor digest", "pair key", "basis", "pseudonym key"}
 NEVER_AT_THE_ANALYST = ALWAYS_PRIVATE | SHARED_BY_PARTIES | {"record", "identifier", "category"}
 NEVER_AT_A_REQUESTER = (
@@ -197,6 +217,8 @@ def target(X: pd.DataFrame) -> pd.Series[float]:
 TRAINED = people(60)
 ASKED = others(TRAINED)
 LABELS = target(TRAINED)
+CLASSES = ["recovered", "relapsed"]
+NAMED = pd.Series(np.array(CLASSES)[(LABELS.median() < LABELS).astype(int)], index=LABELS.index)
 
 
 def split(X: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -224,10 +246,11 @@ def secrets_of(
             ("weights", name): weights_of(party.reduction),
             ("moments", name): [moment_matrix([encoded])],
             ("private seed", name): [party.private_seed],
-            ("reduced row", name): [party.reduction.transform(encoded)],
             ("reduced anchor", name): [party.reduction.transform(party.anchor.rows)],
         }
+        exact = party.reduction.transform(encoded)
         if vertical:
+            found |= {("reduced row", name): [exact]}
             asked = party.records_of(ASKED[COLUMNS[name]])
             found |= {
                 ("record", name): [asked.codes, party.anchor.encode(asked.codes)],
@@ -238,13 +261,18 @@ def secrets_of(
                 ("label", name): [LABELS.to_numpy()] if name == HOLDER else [],
             }
         else:
-            part = LABELS[20 * list(COLUMNS).index(name) :][:20]
+            noise = party.noise_of(party.codes)
+            found["moments", name] += summed_by(party, encoded)
             found |= {
-                ("label", name): [part.to_numpy()],
+                ("exact row", name): [exact],
+                ("noise", name): [noise],
+                ("reduced row", name): [exact + noise],
+                ("label", name): [party.labels] if party.labels.dtype.kind == "f" else [],
                 ("alignment", name): [party.alignment.weights, party.alignment.intercept],
             }
     lead = parties[NAMES[0]]
     found |= {
+        ("class", ""): [] if is_regressor(analyst.model_) else CLASSES,
         ("anchor seed", ""): [lead.anchor_seed],
         ("anchor digest", ""): [lead.send_drawn("").digest],
         ("model", ""): [analyst.model_.coef_],
@@ -261,7 +289,8 @@ def secrets_of(
     else:
         found |= {("column", ""): ALL_COLUMNS, ("category", ""): TOWNS}
         basis = next((m.basis for *_, m in messages if isinstance(m, SpanBasis)), None)
-        found |= {("basis", ""): [] if basis is None else [basis]}
+        common = [] if lead.agreement.span != "supervised" else [lead._basis]
+        found |= {("basis", ""): common if basis is None else [basis]}
     return found
 
 
@@ -277,13 +306,28 @@ class Case:
     secrets: dict[tuple[str, str], list[Any]]
 
 
+def summed_by(party: Any, encoded: Any) -> list[Any]:
+    """What a party adds to the sums of a supervised span, before it is masked."""
+    if party.labels.dtype.kind == "f":
+        responses = number_responses(party.labels, low=party.labels.min(), high=party.labels.max())
+    else:
+        responses = class_responses(party.labels, CLASSES)
+    return [Moments.of([encoded], responses, classes=party.labels.dtype.kind != "f").flat()]
+
+
 def trained_on_rows() -> Iterator[Case]:
     parts = {name: slice(20 * i, 20 * (i + 1)) for i, name in enumerate(COLUMNS)}
-    for table, span in zip(TRAININGS, ("private", "shared", "random"), strict=False):
-        run = RecordedHorizontal(Ridge(), span=span, n_anchor=200, random_state=0)  # type: ignore[arg-type]
-        run.fit({name: (TRAINED[rows], LABELS[rows]) for name, rows in parts.items()})
-        secrets = secrets_of(run.parties_, run.messages, run.analyst_)
-        yield Case(f"horizontally, {span} span", table, Cast(NAMES), run.messages, run.sent_, secrets)
+    for title, table in ON_ROWS.items():
+        model, y = (LogisticRegression(), NAMED) if "classes" in title else (Ridge(), LABELS)
+        run = RecordedHorizontal(
+            model, span=SPANS[title]["span"], span_rounds=ROUNDS, n_anchor=200, random_state=np.random.default_rng(0)
+        )
+        data = {name: (TRAINED[rows], y[rows]) for name, rows in parts.items()}
+        for each in (table, KEPT) if "classes" in title else (table,):
+            run.messages = []
+            run.fit(data)
+            known = secrets_of(run.parties_, run.messages, run.analyst_)
+            yield Case(f"horizontally, {title}", each, Cast(NAMES), run.messages, run.sent_, known)
 
 
 def trained_on_records(reduction: Any) -> Iterator[Case]:
@@ -301,7 +345,7 @@ def trained_on_records(reduction: Any) -> Iterator[Case]:
                 yield Case(f"{title}, {how}", each, Cast(NAMES, **cast), run.messages[part], run.sent_[part], secrets)
         run.messages, run.sent_ = [], []
 
-    yield from case("vertically", TRAININGS[3], holder=HOLDER)
+    yield from case("vertically", ON_RECORDS[False], holder=HOLDER)
     asked = split(ASKED)
     run.predict(asked)
     yield from case("predicted", PREDICT)
@@ -317,14 +361,18 @@ def trained_on_records(reduction: Any) -> Iterator[Case]:
     yield from case("all views", PARTY_VIEWS, viewers=NAMES)
 
 
+def agreed(X: pd.DataFrame) -> Agreement:
+    return Agreement(Schema.from_frames([X]), n_components=2, span="private", noise=0.0, n_anchor=200)
+
+
 def trained_with_the_model() -> Iterator[Case]:
     """As between organisations, where the parties get the model at once."""
     parties: dict[str, VerticalParty] = {}
     for name, X in split(TRAINED).items():
-        parties[name] = VerticalParty(name, Agreement(Schema.from_frames([X]), n_components=2, n_anchor=200))
+        parties[name] = VerticalParty(name, agreed(X))
         parties[name].take(X, LABELS if name == HOLDER else None)
     messages: list[tuple[str, str, Message]] = []
-    analyst, cast, table = Analyst(Ridge()), Cast(NAMES, holder=HOLDER), TRAININGS[4]
+    analyst, cast, table = Analyst(Ridge()), Cast(NAMES, holder=HOLDER), ON_RECORDS[True]
     analyst.run = "r1"
     run_in_memory(
         table, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, record=lambda *line: messages.append(line)

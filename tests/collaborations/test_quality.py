@@ -29,14 +29,14 @@ def test_scores_are_those_of_the_models_themselves(heart):
     found = run.quality(X, y, party="north")
     assert list(found.scores.index) == ["alone", "together", "pooled"]
     proba = run.predict_proba(X, party="north")[:, 1]
-    assert found.scores.loc["together", "auc"] == pytest.approx(roc_auc_score(y, proba))
-    assert found.scores.loc["together", "brier"] == pytest.approx(
+    assert found.scores["auc"]["together"] == pytest.approx(roc_auc_score(y, proba))
+    assert found.scores["brier"]["together"] == pytest.approx(
         np.mean((proba - (y == run.analyst_.model_.classes_[1])) ** 2)
     )
-    assert found.scores.loc["together", "accuracy"] == pytest.approx(run.score(X, y, party="north"))
+    assert found.scores["accuracy"]["together"] == pytest.approx(run.score(X, y, party="north"))
     encode = run.parties_["north"].encode
     alone = LogisticRegression(max_iter=1000).fit(encode(held["north"][0]), held["north"][1])
-    assert found.scores.loc["alone", "accuracy"] == pytest.approx(alone.score(encode(X), y))
+    assert found.scores["accuracy"]["alone"] == pytest.approx(alone.score(encode(X), y))
 
 
 def test_joint_explanations_are_nearer_to_the_pooled_model_s_than_to_one_s_own(heart):
@@ -50,8 +50,10 @@ def test_joint_explanations_are_nearer_to_the_pooled_model_s_than_to_one_s_own(h
 def test_the_same_attributions_are_no_distance_and_opposite_ones_all_wrong():
     values = np.random.default_rng(0).normal(size=(5, 4, 2))
     same, opposite = compared(values, values), compared(-values, values)
-    assert (same.relative_error, same.wrong_signs, same.rank_correlation) == (0.0, 0.0, pytest.approx(1.0))
-    assert (opposite.relative_error, opposite.wrong_signs) == (pytest.approx(2.0), 1.0)
+    assert (same.relative_error, same.wrong_signs) == (0.0, 0.0)
+    assert same.rank_correlation == pytest.approx(1.0)
+    assert opposite.relative_error == pytest.approx(2.0)
+    assert opposite.wrong_signs == 1.0
 
 
 def test_being_worse_than_alone_warns():
@@ -63,13 +65,13 @@ def test_being_worse_than_alone_warns():
 def test_numbers_are_scored_by_r2():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, 5)), columns=list("abcde"))
-    y = X @ [1.0, -2.0, 0.5, 0.0, 0.0] + 0.1 * rng.normal(size=300)
+    y = pd.Series(X.to_numpy() @ [1.0, -2.0, 0.5, 0.0, 0.0] + 0.1 * rng.normal(size=300))
     held = {"a": (X.iloc[:100], y.iloc[:100]), "b": (X.iloc[100:200], y.iloc[100:200])}
     run = HorizontalCollaboration(random_state=0).fit(held)
     assert isinstance(run.analyst_.model_, Ridge)
     scores = run.quality(X.iloc[200:], y.iloc[200:], party="b").scores
     assert list(scores.columns) == ["r2"]
-    assert scores.loc["together", "r2"] > 0.9
+    assert float(scores["r2"]["together"]) > 0.9
 
 
 def test_labels_and_rows_must_match_and_a_loaded_run_has_no_rows(heart, tmp_path):

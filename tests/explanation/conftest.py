@@ -32,6 +32,12 @@ def horizontal(horizontal_data):
     return HorizontalCollaboration(KNeighborsClassifier(7), random_state=0).fit(horizontal_data)
 
 
+@pytest.fixture(scope="session")
+def private_span(horizontal_data):
+    """Maps differ from party to party."""
+    return HorizontalCollaboration(KNeighborsClassifier(7), span="private", random_state=0).fit(horizontal_data)
+
+
 def columns_of(n_parties: int) -> dict[str, list[str]]:
     """The columns dealt out to parties, one after the other."""
     return {f"party{k}": COLUMNS[k::n_parties] for k in range(n_parties)}

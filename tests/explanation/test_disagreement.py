@@ -61,17 +61,25 @@ def test_rank_correlation_is_spearmans():
     assert found.rank_correlation == pytest.approx(expected)
 
 
-def test_why_splits_the_difference_into_references_and_maps(horizontal, heart):
+def test_why_splits_the_difference_into_references_and_maps(private_span, heart):
     X = heart[0].head(6)
-    own = horizontal.disagreement(X, reference="own")
+    own = private_span.disagreement(X, reference="own")
     assert own.sources is not None
     assert own.sources.groupby(["first", "second"])["share"].sum().to_numpy() == pytest.approx(1.0)
     references = own.sources.set_index("source")["share"]["references"]
     assert references > 0.5
-    anchor = horizontal.disagreement(X, reference="anchor")
+    anchor = private_span.disagreement(X, reference="anchor")
     assert anchor.sources is not None
     assert anchor.sources.set_index("source")["share"]["maps"] == pytest.approx(1.0)
     assert "comes from" in str(own)
+
+
+def test_by_default_all_of_the_difference_comes_from_references(horizontal, heart):
+    X = heart[0].head(6)
+    own = horizontal.disagreement(X, reference="own")
+    assert own.rmse > 0.01
+    assert own.sources.set_index("source")["share"]["references"] == pytest.approx(1.0)
+    assert horizontal.disagreement(X, reference="anchor").rmse < 1e-12
 
 
 def test_it_prints_and_makes_a_table(horizontal, heart):

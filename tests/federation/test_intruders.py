@@ -24,7 +24,11 @@ from .twin import NAME, SERVER
 
 RECORDS = people().index[[3, 50, 7]].tolist()
 PARTIES = ["bank", "shop"]
-TABLES = {"horizontal": training("horizontal", span="shared"), "vertical": training("vertical")}
+TABLES = {
+    "horizontal": training("horizontal", span="supervised", rounds=3),
+    "horizontal, shared span": training("horizontal", span="shared"),
+    "vertical": training("vertical"),
+}
 CALLED = [(kind, step) for kind, table in TABLES.items() for step in table if step.on == CALL]
 FROM_ANALYST = [(kind, step) for kind, table in TABLES.items() for step in table if step.sender == "analyst"]
 
@@ -32,8 +36,8 @@ FROM_ANALYST = [(kind, step) for kind, table in TABLES.items() for step in table
 @pytest.fixture
 def trained(twin):
     def build(kind):
-        agreement = {"span": "shared"} if kind == "horizontal" else {}
-        run = twin(kind, PARTIES, rights={OFFICER: Right(("bank", "full"), 5)}, agreement=agreement)
+        agreement = {"span": "shared"} if "shared" in kind else {}
+        run = twin(kind.partition(",")[0], PARTIES, rights={OFFICER: Right(("bank", "full"), 5)}, agreement=agreement)
         return run, run.trained(LogisticRegression(max_iter=1000))
 
     return build

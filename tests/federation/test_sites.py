@@ -54,7 +54,7 @@ def vertical_in_one_process(names, estimator, **settings):
 
 
 @pytest.mark.parametrize("n", [2, 4])
-@pytest.mark.parametrize("span", ["private", "shared", "random"])
+@pytest.mark.parametrize("span", ["supervised", "private", "shared", "random"])
 def test_horizontal_training_equals_that_in_one_process(twin, n, span):
     run = twin("horizontal", PARTIES[n], agreement={"span": span})
     run.trained(KNeighborsClassifier(5))
@@ -110,8 +110,9 @@ def test_a_trained_collaboration_goes_on_after_everybody_restarted(twin):
     assert np.array_equal(ask(again, resumed, view="bank").values, before.values)
 
 
-def test_training_again_sends_the_same_representation(twin):
-    run = twin("horizontal", PARTIES[2])
+@pytest.mark.parametrize("span", ["supervised", "private", "shared", "random"])
+def test_training_again_sends_the_same_representation(twin, span):
+    run = twin("horizontal", PARTIES[2], agreement={"span": span})
     run.trained(model())
     first = run.sites["bank"].party.send_representation("analyst")
     again = run.again()
@@ -171,7 +172,7 @@ def test_another_anchor_is_refused_by_the_party_that_was_given_one(twin):
     assert "12345" not in said
 
 
-@pytest.mark.parametrize("span", ["shared", "random"])
+@pytest.mark.parametrize("span", ["private", "shared", "random"])
 def test_one_party_with_another_span_is_refused(twin, span):
     run = twin("horizontal", PARTIES[2], changes={"shop": {"agreement": {"span": span}}})
     assert "['span']" in refusal(run, kind=ProtocolError)
@@ -192,7 +193,7 @@ def test_nan_wrong_shapes_and_another_party_s_name_are_refused_at_the_analyst(tw
         return said
 
     assert "'shop' must send finite numbers" in spoilt(lambda m: replace(m, rows=m.rows * np.nan))
-    assert "'shop' must send rows (n, m)" in spoilt(lambda m: replace(m, rows=m.rows[:, :2]))
+    assert "'shop' must send rows (n, m)" in spoilt(lambda m: replace(m, rows=m.rows[:, :1]))
     assert "'shop' sent 7 rows" in spoilt(lambda m: replace(m, anchor=m.anchor[:7]))
     assert "in another's name" in spoilt(lambda m: replace(m, party="bank"))
 
@@ -302,9 +303,12 @@ def test_an_unknown_record_is_counted_and_not_named(serving):
 # --- what can be read on the way ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["horizontal", "vertical"])
-def test_nothing_secret_is_in_what_was_carried(twin, kind):
-    run = twin(kind, PARTIES[2], rights=RIGHTS, agreement={"span": "shared"} if kind == "horizontal" else {})
+@pytest.mark.parametrize(
+    ("kind", "agreement"),
+    [("horizontal", {"span": "shared"}), ("horizontal", {"span": "supervised"}), ("vertical", {})],
+)
+def test_nothing_secret_is_in_what_was_carried(twin, kind, agreement):
+    run = twin(kind, PARTIES[2], rights=RIGHTS, agreement=agreement)
     analyst = run.trained(model())
     if kind == "vertical":
         for view in ("bank", "full"):

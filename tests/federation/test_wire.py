@@ -53,8 +53,8 @@ def explained() -> PartyExplanation:
 
 
 EXAMPLES = [
-    m.Hello(2, "vertical"),
-    m.Greeting("bank", "pem", True, False, "private"),
+    m.Hello(2, "vertical", "classes"),
+    m.Greeting("bank", "pem", True, False, "private", 0),
     m.Introduction({"bank": "pem", "shop": "pem"}, "bank"),
     m.Ready("bank", 17),
     m.Settings("{}"),
@@ -64,6 +64,8 @@ EXAMPLES = [
     m.Commit("run"),
     m.AnchorSeed(2**127 + 5),
     m.AnchorDigest("bank", b"\x02" * 32),
+    m.Targets("north", np.array(["no", "yes"])),
+    m.Targets("north", rows(2)),
     m.PairKey("north", b"\x00\xff" * 16),
     m.MaskedMoments("north", RNG.integers(256, size=(6, 16)).astype(np.uint8)),
     m.SpanBasis(rows(5, 3)),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
+from dcshap import HorizontalCollaboration
 from dcshap.exceptions import InputError, PrivacyWarning
 from dcshap.paper.settings import DATASETS, MODELS, PUBLISHED, collaboration, new_model
 from dcshap.paper.tasks import horizontal_task
@@ -38,9 +39,23 @@ def test_the_papers_model_is_seven_neighbours_by_kd_tree():
     ("dataset", "dimensions"), [("iris", 3), ("pima", 6), ("adult", 9), ("wine", 10), ("heart", 10)]
 )
 def test_dimensions_are_nine_on_adult_and_three_quarters_elsewhere(dataset, dimensions):
-    wanted = collaboration(dataset, setting="default", seed=0).n_components
-    exact = wanted if isinstance(wanted, int) else wanted * PUBLISHED[dataset].n_features
-    assert round(exact) == dimensions
+    for setting in ("paper", "private-span", "shared-span"):
+        wanted = collaboration(dataset, setting=setting, seed=0).n_components
+        assert not isinstance(wanted, str)
+        exact = wanted if isinstance(wanted, int) else wanted * PUBLISHED[dataset].n_features
+        assert round(exact) == dimensions
+
+
+def test_setting_default_sets_nothing():
+    plain = HorizontalCollaboration()
+    found = collaboration("adult", setting="default", seed=0).get_params(deep=False)
+    set_here = {name for name, value in found.items() if value != getattr(plain, name)}
+    assert set_here == {"model", "random_state"}
+
+
+@pytest.mark.parametrize("setting", ["paper", "private-span", "shared-span"])
+def test_settings_of_exact_representations_say_so(setting):
+    assert collaboration("iris", setting=setting, seed=0).noise == 0
 
 
 def test_the_papers_smallest_factor_is_the_one_it_claims():

@@ -26,8 +26,9 @@ from dcshap.protocol.steps import (
 from dcshap.protocol.turns import Turns
 
 NAMES = ("bank", "post", "shop")
-SPANS = ("private", "shared", "random")
-TRAININGS = [training("horizontal", span=span) for span in SPANS] + [
+SPANS = ("supervised", "private", "shared", "random")
+TRAININGS = [training("horizontal", span=span, rounds=2) for span in SPANS] + [
+    training("horizontal", span="supervised", rounds=2, kept=True),
     training("vertical"),
     training("vertical", share=False),
 ]
@@ -50,7 +51,7 @@ def test_every_step_has_its_methods_at_both_roles(table):
     for step in table:
         for role, verb in ((step.sender, "send"), (step.recipient, "receive")):
             classes = {"analyst": analysts, "requester": requesters}.get(role, parties)
-            assert any(hasattr(each, f"{verb}_{step.name}") for each in classes), (step.name, role)
+            assert any(hasattr(each, f"{verb}_{step.method}") for each in classes), (step.name, role)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)

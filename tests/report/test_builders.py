@@ -218,7 +218,9 @@ def test_every_kind_of_message_is_explained(vertical: Any, horizontal: Any, tabl
     vertical.explain(X, index="owen")
     kinds = {line.kind for line in [*vertical.sent_, *horizontal.sent_]}
     assert kinds <= set(KINDS)
-    tables = [training(kind, span=span) for kind in ("horizontal", "vertical") for span in ("private", "shared")]
+    tables = [
+        training(kind, span=span) for kind in ("horizontal", "vertical") for span in ("private", "shared", "supervised")
+    ]
     tables += [SHARE_MODEL, ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT]
     messages = [step.message for table in tables for step in table]
     named = {m.__name__ for message in messages for m in (message if isinstance(message, tuple) else (message,))}

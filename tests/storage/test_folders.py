@@ -140,6 +140,7 @@ def test_a_vertical_party_keeps_the_shared_model(tmp_path):
     ("span", "kind"),
     [
         *(("private", kind) for kind in ("svd", "pca", "lpp", Nystroem(), KernelPCA(kernel="rbf"))),
+        ("supervised", "svd"),
         ("shared", "svd"),
         ("random", "svd"),
     ],
@@ -155,7 +156,7 @@ def test_every_reduction_and_span_comes_back(span, kind, tmp_path):
 
 
 def test_a_public_anchor_and_an_agreed_schema_come_back(tmp_path):
-    schema = horizontal().schema_
+    schema = horizontal(span="private").schema_
     with pytest.warns(RangeWarning):
         run = horizontal(anchor=table(300), schema=schema)
     run.save(tmp_path / "run")
@@ -166,8 +167,9 @@ def test_a_public_anchor_and_an_agreed_schema_come_back(tmp_path):
     np.testing.assert_array_equal(again.parties_["party0"].points(ROWS), run.parties_["party0"].points(ROWS))
 
 
-def test_a_loaded_run_that_trains_again_on_the_same_data_sends_the_same(tmp_path):
-    run = horizontal(random_state=None, span="random")
+@pytest.mark.parametrize("span", ["supervised", "private", "shared", "random"])
+def test_a_loaded_run_that_trains_again_on_the_same_data_sends_the_same(span, tmp_path):
+    run = horizontal(random_state=None, span=span)
     run.save(tmp_path / "run")
     again = HorizontalCollaboration.load(tmp_path / "run").fit(parties(2, 60))
     np.testing.assert_array_equal(again.predict_proba(ROWS, party="party0"), run.predict_proba(ROWS, party="party0"))

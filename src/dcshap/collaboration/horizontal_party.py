@@ -15,7 +15,7 @@ from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis, Targets
 from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
-from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix
+from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix, oriented
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.collaboration.supervision import Supervision
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
@@ -166,7 +166,7 @@ class HorizontalParty(Party):
         matrix = np.zeros((size, size))
         matrix[np.triu_indices(size)] = unmasked_sum([each.words for each in moments])
         matrix += np.triu(matrix, 1).T
-        return leading_eigenvectors(covariance(matrix), self.agreement.dimensions)
+        return oriented(leading_eigenvectors(covariance(matrix), self.agreement.dimensions), matrix[0, 1:])
 
     # --- training -------------------------------------------------------------------------------------------
 

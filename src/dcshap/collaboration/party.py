@@ -33,7 +33,7 @@ from dcshap.collaboration.reduction import (
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
 from dcshap.storage import State, interpreting, read_folder, write_folder
 
-__all__ = ["FULL", "Party", "require_name", "warn_of_no_noise"]
+__all__ = ["FULL", "Party", "require_name"]
 
 FULL = "full"  # the view of all parties' features
 
@@ -50,18 +50,6 @@ def require_name(name: Any) -> str:
     if name in RESERVED:
         raise InputError(f"A party must not be called {name!r}: that is the name of {RESERVED[name]}.")
     return name
-
-
-def warn_of_no_noise(noise: float) -> None:
-    """Warn where exact representations would leave a party."""
-    if noise == 0:
-        warnings.warn(
-            "Without noise the analyst alone can decode training rows: columns are integers, categories or short "
-            "decimals, and lattice reduction (LLL) finds them again from exact representations. Leave `noise` at 0.2, "
-            "or above 0.01 at least.",
-            PrivacyWarning,
-            stacklevel=3,
-        )
 
 
 class Party:

@@ -21,7 +21,15 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.randomness import derived_seed, stream
 from dcshap.exceptions import InputError, PrivacyError
 
-__all__ = ["LinearReduction", "Reduction", "ReductionKind", "TransformerReduction", "fit_reduction", "random_basis"]
+__all__ = [
+    "LinearReduction",
+    "Reduction",
+    "ReductionKind",
+    "TransformerReduction",
+    "fit_reduction",
+    "oriented",
+    "random_basis",
+]
 
 ReductionKind = Literal["svd", "pca", "random", "lpp"]
 LPP_NEIGHBOURS = 10
@@ -125,10 +133,10 @@ def fit_reduction(
         weights = basis
     elif kind == "svd":
         moments = moment_matrix(chunks())
-        weights = _oriented(leading_eigenvectors(moments[1:, 1:], n_components), moments[0, 1:])
+        weights = oriented(leading_eigenvectors(moments[1:, 1:], n_components), moments[0, 1:])
     elif kind == "pca":
         moments = moment_matrix(chunks())
-        weights = _oriented(leading_eigenvectors(covariance(moments), n_components), moments[0, 1:])
+        weights = oriented(leading_eigenvectors(covariance(moments), n_components), moments[0, 1:])
         offset = -moments[0, 1:] / moments[0, 0] @ weights
     elif kind == "random":
         weights = random_basis(names, n_components, seed=derived_seed(private_seed, "reduction"))
@@ -150,7 +158,7 @@ def leading_eigenvectors(symmetric: FloatArray, n: int) -> FloatArray:
     return np.ascontiguousarray(vectors[:, ::-1])
 
 
-def _oriented(vectors: FloatArray, towards: FloatArray) -> FloatArray:
+def oriented(vectors: FloatArray, towards: FloatArray) -> FloatArray:
     """Vectors (p, m) with the sign that points towards (p,), so that it does not depend on the order of columns."""
     return np.asarray(vectors * np.where(towards @ vectors < 0, -1.0, 1.0))
 
@@ -199,7 +207,7 @@ def _locality_preserving(encoded: FloatArray, n_components: int, rng: np.random.
     # Fewer directions with spread than components would leave the problem singular.
     weighted += 1e-12 * np.trace(weighted) / kept * np.eye(kept)
     _, vectors = scipy.linalg.eigh(laplacian, weighted, subset_by_index=[0, n_components - 1])
-    return orthonormal(_oriented(axes @ vectors, rows.mean(axis=0)))
+    return orthonormal(oriented(axes @ vectors, rows.mean(axis=0)))
 
 
 def _fit_transformer(

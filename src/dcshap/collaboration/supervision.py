@@ -13,6 +13,7 @@ import numpy as np
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement
+from dcshap.collaboration.labels import require_trainable
 from dcshap.collaboration.mechanism import MomentPrivacy
 from dcshap.collaboration.messages import MaskedMoments, Targets
 from dcshap.collaboration.moments import Moments, class_responses, number_responses
@@ -98,10 +99,7 @@ class Supervision:
         return np.stack([np.asarray(values, dtype=np.float64) for values in self._targets.values()])
 
     def _classes(self) -> Array:
-        kinds = {"text" if values.dtype.kind == "U" else "number" for values in self._targets.values()}
-        if len(kinds) > 1:
-            raise InputError("All parties' labels must be of one kind. Some have text, some numbers.")
-        return np.unique(np.concatenate(list(self._targets.values())))
+        return np.unique(require_trainable(list(self._targets.values()), classifier=True))
 
     @property
     def _n_responses(self) -> int:

@@ -16,11 +16,12 @@ from dcshap.collaboration.agreement import Agreement, Span
 from dcshap.collaboration.alignment import AlignmentKind
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
+from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.collaboration.labels import as_labels, goodness
 from dcshap.collaboration.newton import ROUNDS
 from dcshap.collaboration.noise import NOISE
-from dcshap.collaboration.party import Party, require_name, warn_of_no_noise
+from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaborations.contributions import contributions_of
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
@@ -141,18 +142,28 @@ class HorizontalCollaboration(CollaborationEstimator):
         data = _require_data(data)
         for name in data:
             require_name(name)
-        schema = self.schema or self._schema_of(data)
         self._start()
         estimator = self._estimator(data)
-        parties = self._gather(data, schema, estimator)
+        analyst = Analyst(estimator, alignment=self._alignment())
+        parties = self._gather(data, self._schema_of(data, refit_span=refit_span), estimator)
         kept = not refit_span and self._keep_maps(parties)
+        if not kept and self._known_parties():
+            warn_of_new_maps()
         table = training("horizontal", span=self.span, rounds=self._rounds(estimator), kept=kept)
-        self._train(table, parties, Analyst(estimator, alignment=self._alignment()))
+        self._train(table, parties, analyst)
         return self
 
-    def _schema_of(self, data: Mapping[str, tuple[Any, Any]]) -> Schema:
+    def _schema_of(self, data: Mapping[str, tuple[Any, Any]], *, refit_span: bool) -> Schema:
+        """The schema that was given, the one of an earlier training, or a new one."""
+        if self.schema is not None:
+            return self.schema
         tables = {name: X for name, (X, _) in data.items()}
-        return Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
+        found = Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
+        # One more row may move a column's range. The maps are of coordinates that were scaled by the old one.
+        for party in self._known_parties().values():
+            earlier: Schema = party.agreement.schema
+            return found if refit_span or set(earlier.names) != set(found.names) else earlier
+        return found
 
     def _estimator(self, data: Mapping[str, tuple[Any, Any]]) -> Any:
         """The model, or the one that goes with the labels."""

@@ -14,7 +14,7 @@ from dcshap.paper.outcome import Experiment, Options, Outcome, Row, by_seed, fac
 __all__ = ["HORIZONTAL"]
 
 DATASETS = ("adult",)
-SETTINGS = ("paper", "default")
+SETTINGS = ("paper", "private-span", "default")
 SPLITS = ("skewed",)
 METHODS = {"kernelshap": "KernelSHAP, own references", "dcshap": "DC-SHAP, anchor's reference"}
 

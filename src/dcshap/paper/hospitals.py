@@ -25,7 +25,7 @@ __all__ = ["HOSPITALS", "explain_patients"]
 N_SEEDS = 5
 HELD_OUT_SHARE = 4
 N_PER_HOSPITAL = 10  # patients of each hospital that all hospitals explain
-HOSPITAL_SETTINGS = ("default", "shared-span")
+HOSPITAL_SETTINGS = ("default", "private-span", "shared-span")
 METHODS = {"kernelshap": "own", "dcshap": "anchor"}
 
 Rows = dict[str, tuple[pd.DataFrame, "pd.Series[int]"]]

@@ -85,6 +85,7 @@ def _load(dataset: str) -> Any:
         "pima": datasets.load_pima,
         "wine": datasets.load_wine,
         "heart": datasets.load_heart,
+        "breast cancer": datasets.load_breast_cancer,
     }
     if dataset not in loaders:
         raise InputError(f"A data set must be one of {['adult', *loaders]}. Got {dataset!r}.")

@@ -23,6 +23,7 @@ N_EXPLAINED = 100
 N_TESTED = 2000
 HELD = {"host": slice(0, 6), "guest": slice(6, 12)}
 KNOWN_SETTINGS = ("paper", "default")  # spans concern parties with the same columns
+HORIZONTAL_ONLY = ("span", "noise", "alignment")
 
 # The paper's views are Algorithms 3 and 4; party views are the Owen values of the game with parties as blocks.
 VIEWS: Mapping[str, dict[str, Any]] = {
@@ -51,7 +52,7 @@ def explain_views(setting: str, *, seed: int) -> dict[str, Any]:
     drawn = np.random.default_rng(seed).permutation(len(test.target))[:N_TESTED]
     X, y = test.data.iloc[drawn].reset_index(drop=True), test.target.iloc[drawn].reset_index(drop=True)
     columns = {party: list(train.data.columns[held]) for party, held in HELD.items()}
-    parameters = {name: value for name, value in SETTINGS[setting].items() if name != "alignment"}
+    parameters = {name: value for name, value in SETTINGS[setting].items() if name not in HORIZONTAL_ONLY}
     trained = VerticalCollaboration(new_model(NEIGHBOURS, setting=setting, seed=seed), random_state=seed, **parameters)
     trained.fit({party: train.data[names] for party, names in columns.items()}, train.target)
     rows = {party: X[names].iloc[:N_EXPLAINED] for party, names in columns.items()}

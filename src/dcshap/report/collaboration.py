@@ -45,6 +45,7 @@ KINDS = {
     "AnchorSeed": "the seed of the anchor",
     "AnchorDigest": "a digest of the anchor, to check that all parties have the same",
     "PairKey": "a key that two parties mask their sums with",
+    "Targets": "which classes, or which range, a party's labels have",
     "MaskedMoments": "sums over a party's rows, masked",
     "SpanBasis": "the subspace that all parties keep",
     "PseudonymKey": "the key that turns identifiers to pseudonyms",

@@ -45,10 +45,11 @@ def shapley_values(
     ----------
     predict : callable
         Maps rows to answers of shape (n,) or (n, K). Rows are what `X` is: an array, or a frame with the dtypes and
-        categories of `X`. If it is the method of a fitted scikit-learn model that is recognised (`predict_proba`
-        of `KNeighborsClassifier`, `LogisticRegression`, `MLPClassifier`; `predict` of `KNeighborsRegressor`,
-        `MLPRegressor` and linear regressors) and `X` is an array of float64, then the same answers are had faster;
-        wrap the method in a function of your own to have it called for every row instead.
+        categories of `X`. If it is the method of a fitted scikit-learn model that is recognised (nearest neighbours;
+        linear and generalised linear models, networks, Gaussian kernels, quadratic discriminants, also behind
+        scalers and PCA in a pipeline) and `X` holds numbers, then the same values are had faster, for many of them
+        without evaluating coalitions (see docs/method.md). Wrap the method in a function of your own to have it
+        called for every row instead.
     X : array or DataFrame of shape (n, d)
         The samples.
     reference : array or DataFrame of shape (d,), (1, d) or (r, d), or mapping of column to cell
@@ -63,8 +64,9 @@ def shapley_values(
         For Owen values: the block through whose eyes to look, its own players and every other block as one. It
         needs no more evaluations than that.
     method : {"auto", "exact", "sampled"}
-        "exact" evaluates all coalitions, of at most 20 players that differ from the reference. "auto" does so for
-        each sample whose coalitions `max_evals` allows, and samples coalitions otherwise.
+        "exact" evaluates all coalitions, of at most 20 players that differ from the reference, or solves a model that
+        is recognised. "auto" does so for each sample whose coalitions `max_evals` allows or whose model is recognised,
+        and samples coalitions otherwise.
     max_evals : int or "auto"
         How many coalitions of each sample may be evaluated (the model sees as many rows, times those of the
         reference). "auto" is 8192 for exact values, and `max(2048, 64 * players)` for sampled ones, eight times

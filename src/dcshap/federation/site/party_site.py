@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dcshap.collaboration import HorizontalParty, VerticalParty
+from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
 from dcshap.collaboration.messages import ANALYST, Hello, Introduction, Message
 from dcshap.exceptions import NotFittedError, ProtocolError, StorageError
 from dcshap.explanation.answering import AnsweringParty
@@ -141,16 +142,29 @@ class PartySite:
             instance_models=self.settings.instance_models,
         )
         party.take(data.X, data.y)
-        earlier = self._earlier()
-        if earlier is not None:
-            party.keep_maps(earlier)
         agreement = data.agreement
+        self._keep_maps(party)
         rounds = agreement.rounds if agreement.task == "classes" else 0
         protocol = training(self.settings.kind, span=agreement.span, rounds=rounds, kept=party.has_maps)
         cast = Cast(self._names, holder=introduction.holder or None)
         keeping = KeepingParty(party, run, self.folder, self._warm_up)
         self._sessions[run, protocol.name] = self._node(protocol, run, cast, [keeping, party])
         return data
+
+    def _keep_maps(self, party: HorizontalParty | VerticalParty) -> None:
+        """Use the maps of the training before; say so where new ones are found."""
+        earlier, horizontal = self._earlier(), self.settings.kind == "horizontal"
+        if earlier is not None:
+            party.keep_maps(earlier)
+            if not party.has_maps and horizontal:
+                raise ProtocolError(
+                    f"Party {self.office.me!r} has maps of a training with other settings. Set `refit_span` at all "
+                    f"parties to find new ones."
+                )
+        if not party.has_maps and Runs(self.folder).current:
+            warn_of_new_maps()
+        if horizontal:
+            warn_of_no_noise(party.agreement.noise)
 
     def _resume(self, run: str) -> Data:
         """Go on from an earlier training, also one that was prepared here and counts at the analyst already."""

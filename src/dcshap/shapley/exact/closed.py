@@ -6,6 +6,7 @@ sums of products. Each sample's values come with a bound on their error.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -26,8 +27,8 @@ OfProducts = Callable[..., Array]  # of steps (n_players, C), to what is wanted 
 # The precision to which products are integrated, relative to the sum of all weights.
 _QUADRATURE = 1e-13
 _UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
-# Products that are worked on at once, for each player: 32 MB of complex numbers.
-_AT_ONCE = 1 << 21
+# Factors that are worked on at once: 2 MB of complex numbers stay near the processor.
+_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -126,15 +127,15 @@ def _projections(
     points: Points, form: ProjectionForm, samples: IntArray, of_products: OfProducts, result: ClosedValues
 ) -> None:
     projected = _Projected(points, form)
-    known: dict[tuple[bytes, bytes], _Terms | None] = {}
+    boxes: dict[tuple[bytes, bytes], list[int]] = defaultdict(list)
     for at, sample in enumerate(samples.tolist()):
         low, high = _rounded_outward(*projected.ranges(sample))
-        box = (low.tobytes(), high.tobytes())
-        if box not in known:
-            known[box] = _Terms.of(form, low, high)
-        terms = known[box]
+        boxes[low.tobytes(), high.tobytes()].append(at)
+    for (low_bytes, high_bytes), members in boxes.items():
+        terms = _Terms.of(form, np.frombuffer(low_bytes), np.frombuffer(high_bytes))
         if terms is not None:
-            result.values[at], result.error[at] = projected.values(sample, terms, of_products)
+            found = projected.values(samples[members].tolist(), terms, of_products)
+            result.values[members], result.error[members] = found
 
 
 def _rounded_outward(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -193,6 +194,30 @@ def _remembered_sum(
 
 
 @dataclass(frozen=True)
+class _Weighted:
+    """Products (…, P T) of pairs and terms, their weights (P, T, K), and how far each pair may be off (P,)."""
+
+    products: Array
+    weights: Array
+    error: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Pairs, values of each, outputs."""
+        return len(self.weights), len(self.products), self.weights.shape[2]
+
+    def add_to(self, values: FloatArray, errors: FloatArray, owners: IntArray) -> None:
+        """Add every pair to the sample that owns it; owners are in ascending order."""
+        n_terms = self.weights.shape[1]
+        flat = self.weights.reshape(-1, self.weights.shape[2])
+        for owner in np.unique(owners):
+            first, stop = np.searchsorted(owners, [owner, owner + 1])
+            mine = slice(first * n_terms, stop * n_terms)
+            values[owner] += (self.products[:, mine] @ flat[mine]).real
+            errors[owner] += self.error[first:stop].sum()
+
+
+@dataclass(frozen=True)
 class _Projected:
     """Games as the model's projections see them."""
 
@@ -206,42 +231,48 @@ class _Projected:
         high = base + np.maximum(added, 0.0).sum(axis=1)
         return low.min(axis=(0, 1)), high.max(axis=(0, 1))
 
-    def values(self, sample: int, terms: _Terms, of_products: OfProducts) -> tuple[FloatArray, float]:
-        """Values (n_players, K), averaged over reference rows, and a bound on their error."""
-        base, added = self._of(sample)
-        n_rows, n_players, n_units, _ = added.shape
-        total: FloatArray = np.zeros(1)
-        error = 0.0
-        together = max(1, _AT_ONCE // (len(terms.rates) * n_players))
-        pairs = [(row, unit) for row in range(n_rows) for unit in range(n_units)]
-        for at in range(0, len(pairs), together):
-            rows, units = np.array(pairs[at : at + together]).T
-            values, off = self._of_pairs(base[rows, units], added[rows, :, units], units, terms, of_products)
-            total = total + values
-            error += off
+    def values(self, samples: Sequence[int], terms: _Terms, of_products: OfProducts) -> tuple[FloatArray, FloatArray]:
+        """Values (n, …, K) of samples, averaged over reference rows, and bounds on their errors (n,)."""
+        n_rows, n_units = self.points.n_rows, self.form.weights.shape[1]
+        n_pairs = n_rows * n_units
+        together = max(1, _AT_ONCE // (len(terms.rates) * self.points.n_players))
+        total: FloatArray | None = None
+        errors = np.zeros(len(samples))
+        step = max(1, together // n_pairs)
+        for at in range(0, len(samples), step):
+            games = [self._of(sample) for sample in samples[at : at + step]]
+            base = np.concatenate([base.reshape(n_pairs, -1) for base, _ in games])
+            added = np.concatenate([each.swapaxes(1, 2).reshape(n_pairs, *each.shape[1::2]) for _, each in games])
+            units = np.tile(np.arange(n_units), n_rows * len(games))
+            owners = at + np.repeat(np.arange(len(games)), n_pairs)
+            for start in range(0, len(base), together):
+                some = slice(start, start + together)
+                found = self._of_pairs(base[some], added[some], units[some], terms, of_products)
+                if total is None:
+                    total = np.zeros((len(samples), *found.shape[1:]))
+                found.add_to(total, errors, owners[some])
         per_unit = np.abs(self.form.mixing).sum(axis=1).sum(axis=0).max()  # all units, largest output
-        return np.asarray(total / n_rows), error / n_rows + 2.0 * terms.error * float(per_unit)
+        values = np.zeros(0) if total is None else total / n_rows
+        return values, errors / n_rows + 2.0 * terms.error * float(per_unit)
 
     def _of_pairs(
         self, base: FloatArray, added: FloatArray, units: IntArray, terms: _Terms, of_products: OfProducts
-    ) -> tuple[FloatArray, float]:
-        """Summed values of pairs of a reference row and a unit: `base` (P, r), `added` (P, n_players, r)."""
+    ) -> _Weighted:
+        """What pairs of a reference row and a unit are worth: `base` (P, r), `added` (P, n_players, r)."""
         steps, largest = terms.steps(added)
         # (P, T, K): what the product of each pair and term counts for in every output
         weights = np.exp((base - terms.centre) @ terms.rates.T)[:, :, None] * np.einsum(
             "tf,pfk->ptk", terms.coefficients, self.form.mixing[units]
         )
-        weights = weights.reshape(steps.shape[1], -1)
-        sizes = np.abs(weights).max(axis=1)
-        tolerance = None
+        sizes = np.abs(weights).max(axis=2)
+        tolerance, quadrature = None, np.zeros(len(base))
         if terms.on_circle:
-            # All products may err equally after weighting: one with a small weight needs few digits.
-            tolerance = np.minimum(_QUADRATURE * sizes.mean() / np.maximum(sizes, 1e-300), 1.0)
-        products = of_products(steps, tolerance=tolerance)
-        values = (products @ weights).real
-        rounding = 4 * (len(steps) + 8) * _UNIT_ROUNDOFF * float(np.abs(weights).sum(axis=0).max()) * largest
-        quadrature = 0.0 if tolerance is None else 2.0 * float(tolerance @ sizes)
-        return values, rounding + quadrature
+            # A pair's products may all err equally after weighting: one with a small weight needs few digits.
+            allowed = _QUADRATURE * sizes.mean(axis=1, keepdims=True) / np.maximum(sizes, 1e-300)
+            allowed = np.minimum(allowed, 1.0)
+            tolerance, quadrature = allowed.ravel(), 2.0 * (allowed * sizes).sum(axis=1)
+        rounding = 4 * (len(steps) + 8) * _UNIT_ROUNDOFF * np.abs(weights).sum(axis=1).max(axis=1) * largest
+        return _Weighted(of_products(steps, tolerance=tolerance), weights, rounding + quadrature)
 
     def _of(self, sample: int) -> tuple[FloatArray, FloatArray]:
         """Projections of the reference rows (n_rows, H, r), and what players add (n_rows, n_players, H, r)."""

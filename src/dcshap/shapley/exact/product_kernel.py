@@ -13,7 +13,7 @@ from dcshap._typing import Array, FloatArray
 
 __all__ = ["integrate_others", "integrate_pairs"]
 
-LANES = 16
+LANES = 8
 
 
 @njit(cache=True, nogil=True)

@@ -90,10 +90,15 @@ def _integrals(out: Array, steps: Array, tolerance: FloatArray | None) -> Array:
     """`∫ Π_{k≠i} (f_k + t (e_k − f_k)) dt` for every player and product, shape (n, C)."""
     from dcshap.shapley.exact.product_kernel import integrate_others  # noqa: PLC0415 - numba takes half a second
 
-    rule = _exact(*steps.shape) if tolerance is None else _within(steps, tolerance)
+    rule = _exact(*steps.shape) if tolerance is None else _first_half(_within(steps, tolerance))
     starts = np.searchsorted(rule.columns, np.arange(steps.shape[1] + 1))
     outside, changes = (np.ascontiguousarray(each.T, dtype=np.complex128) for each in (out, steps))
-    return np.asarray(integrate_others(outside, changes, starts, rule.nodes, rule.weights).T)
+    found = np.asarray(integrate_others(outside, changes, starts, rule.nodes, rule.weights).T)
+    if tolerance is None:
+        return found
+    # On the unit circle `1 + (1 − t) s = e (1 + t s)*`, so that the other half of the nodes follows from this one.
+    inside = 1.0 + steps
+    return np.asarray(found + found.conj() * inside.prod(axis=0) * inside.conj())
 
 
 # --- nodes ---------------------------------------------------------------------------------------------------------
@@ -104,6 +109,14 @@ def _exact(n_players: int, n_columns: int) -> Quadrature:
     nodes, weights = _gauss_legendre((n_players + 1) // 2)
     columns = np.repeat(np.arange(n_columns), len(nodes))
     return Quadrature(columns, np.tile(nodes, n_columns), np.tile(weights, n_columns))
+
+
+def _first_half(rule: Quadrature) -> Quadrature:
+    """The nodes up to ½ of rules that are the same from both ends; ½ itself, its own opposite, counts half."""
+    kept = rule.nodes < 0.5 + 1e-12
+    nodes = rule.nodes[kept]
+    weights = np.where(nodes > 0.5 - 1e-12, 0.5, 1.0) * rule.weights[kept]
+    return Quadrature(rule.columns[kept], nodes, weights)
 
 
 def _within(steps: Array, tolerance: FloatArray) -> Quadrature:

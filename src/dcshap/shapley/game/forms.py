@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
 
 from dcshap._typing import FloatArray
 
@@ -106,7 +107,8 @@ class GaussianForm:
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         """Answers (n, K) to rows (n, d)."""
-        return np.asarray(np.exp(self.exponents(rows).sum(axis=2)) @ self.coefficients + self.constant)
+        distances = cdist(rows * self.scale + self.shift, self.centres, "sqeuclidean")
+        return np.asarray(np.exp(-self.gamma * distances) @ self.coefficients + self.constant)
 
 
 Form = ProjectionForm | QuadraticForm | GaussianForm

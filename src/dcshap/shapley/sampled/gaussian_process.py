@@ -112,7 +112,8 @@ class _Process:
 def _likeliest_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:
     """The kernel of the largest posterior density, the outputs' scales aside."""
     n_players = s.shape[1]
-    odd = odd / np.sqrt((odd**2).mean(axis=0))
+    size = np.sqrt((odd**2).mean(axis=0))
+    odd = odd / np.where(size > 0, size, 1.0)  # an output may be the same for all coalitions
     start = np.concatenate([PRIOR_MEANS, np.zeros(n_players)])
     found = minimize(
         _loss,
