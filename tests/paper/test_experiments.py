@@ -84,9 +84,7 @@ def test_the_contradiction_case_has_the_papers_counts(folder):
 def test_contradictions_are_mostly_gone_and_with_a_common_span_wholly(folder):
     rows = _run(folder, "contradictions", settings=("default", "private-span", "shared-span"), n_seeds=1).rows
     gone = {(row["setting"], row["threshold"]): row["gone"] for row in rows}
-    assert (
-        gone["private-span", 0.05] > 0.85
-    )  # a few sit at the threshold; another machine may round them over
+    assert gone["private-span", 0.05] > 0.85  # a few sit at the threshold; another machine may round them over
     assert gone["private-span", 0.02] > 0.7
     assert all(row["dcshap"] == 0 for row in rows if row["setting"] != "private-span")
 

@@ -120,15 +120,13 @@ class VerticalParty(Party):
 
     def receive_common(self, message: CommonRecords) -> None:
         """From now on only the records that all parties hold take part, in the order that the analyst gives."""
-        known = {each.tobytes(): name for each, name in zip(self._own_pseudonyms(), self.held.identifiers, strict=True)}
+        own = zip(self.pseudonyms_of(self.held), self.held.identifiers, strict=True)
+        known = {each.tobytes(): name for each, name in own}
         wanted = [each.tobytes() for each in message.pseudonyms]
         if len(set(wanted)) < len(wanted) or not set(wanted) <= set(known):
             raise ProtocolError(f"Records in common must be records that party {self.name!r} holds, each once.")
         self._common = self.held.select([known[each] for each in wanted])
         self._codes, self._own_rows = self._common.codes, None
-
-    def _own_pseudonyms(self) -> Pseudonyms:
-        return self.pseudonyms_of(self.held)
 
     @property
     def common(self) -> Records:
@@ -190,8 +188,7 @@ class VerticalParty(Party):
 
     def receive_guest_triple(self, message: GuestTriple) -> None:
         """As a guest: take the random numbers to mask the columns with."""
-        encoded = list(self._encoded())
-        self._guest_sums = GuestSums(self.name, np.concatenate(encoded))
+        self._guest_sums = GuestSums(self.name, np.concatenate(list(self._encoded())))
         self._guest_sums.take_triple(message)
 
     def send_masked_columns(self, to: str) -> MaskedColumns:  # noqa: ARG002 - one party holds the labels
@@ -284,7 +281,7 @@ class VerticalParty(Party):
 
     def _differing(self, codes: FloatArray, reference: FloatArray) -> BoolArray:
         """Which columns (n, M) of rows are encoded otherwise than the reference's (M,)."""
-        shifted = self.anchor.encode(codes) != self.anchor.encode(reference[None, :])
+        shifted: BoolArray = np.not_equal(self.anchor.encode(codes), self.anchor.encode(reference[None, :]))
         return np.stack([shifted[:, block].any(axis=1) for block in self.anchor.encoder.blocks], axis=1)
 
     # --- on disk ------------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement, Span
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
+from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
 from dcshap.collaboration.labels import goodness
 from dcshap.collaboration.messages import ANALYST, REQUESTER, JoinReport, PseudonymKey
 from dcshap.collaboration.noise import NOISE
-from dcshap.collaboration.party import FULL, Party, warn_of_no_noise
+from dcshap.collaboration.party import FULL, Party
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.collaboration.records import Records, in_one_order
 from dcshap.collaboration.reduction import ReductionKind
@@ -133,9 +134,11 @@ class VerticalCollaboration(CollaborationEstimator):
         if holder not in X:
             raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
         self._start()
-        parties = self._gather(X, y, holder)
         analyst = Analyst(self.model)
+        parties = self._gather(X, y, holder, refit_span=refit_span)
         kept = not refit_span and self._keep_maps(parties)
+        if not kept and self._known_parties():
+            warn_of_new_maps()
         parties[min(parties)].receive_pseudonym_key(PseudonymKey(self._pseudonym_key()))
         # The model is shared when the first view needs it: not everybody may agree to what it contains.
         self._train(training("vertical", span=self.span, kept=kept, share=False), parties, analyst, holder=holder)
@@ -161,14 +164,14 @@ class VerticalCollaboration(CollaborationEstimator):
         self._require_fitted()
         return self.analyst_.joined
 
-    def _gather(self, X: Mapping[str, Any], y: Any, holder: str) -> dict[str, VerticalParty]:
+    def _gather(self, X: Mapping[str, Any], y: Any, holder: str, *, refit_span: bool) -> dict[str, VerticalParty]:
         warn_of_no_noise(self.noise)
         parties: dict[str, VerticalParty] = {}
 
         def gather(name: str) -> None:
             parties[name] = VerticalParty(
                 name,
-                self._agreement(name, X[name]),
+                self._agreement(name, X[name], refit_span=refit_span),
                 private_seed=self._private_seed(name),
                 instance_models=self.instance_models,
             )
@@ -183,9 +186,9 @@ class VerticalCollaboration(CollaborationEstimator):
                 raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")
         return parties
 
-    def _agreement(self, name: str, table: Any) -> Agreement:
+    def _agreement(self, name: str, table: Any, *, refit_span: bool) -> Agreement:
         if self.schema is None:
-            schema = self._schema_of(name, table)
+            schema = self._schema_of(name, table, refit_span=refit_span)
         else:
             held = set(as_frame(table).columns)
             schema = self.schema.select([column for column in self.schema.names if column in held])
@@ -208,19 +211,16 @@ class VerticalCollaboration(CollaborationEstimator):
             missing=self.missing,
         )
 
-    def _schema_of(self, name: str, table: Any) -> Schema:
-        """A party's own dictionary; that of an earlier training where its table still fits, so that maps are kept."""
-        if self.span != "supervised":
-            return Schema.from_frames({name: table})
+    def _schema_of(self, name: str, table: Any, *, refit_span: bool) -> Schema:
+        """A party's own dictionary: the one of an earlier training, or a new one."""
+        tables = {name: table}
+        found = Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
         known = self._known_parties().get(name)
-        if known is not None:
-            schema: Schema = known.agreement.schema
-            try:
-                schema.codes(as_frame(table), missing=self.missing)
-            except InputError:  # other columns or categories, or a value too many
-                return Schema.for_supervision({name: table})
-            return schema
-        return Schema.for_supervision({name: table})
+        # One more row may move a column's range. The maps are of coordinates that were scaled by the old one.
+        if known is None or refit_span or set(known.agreement.schema.names) != set(found.names):
+            return found
+        earlier: Schema = known.agreement.schema
+        return earlier
 
     # --- prediction: needs every party's representation of the record -----------------------------------------
 
