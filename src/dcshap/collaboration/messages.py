@@ -231,11 +231,9 @@ class Integration(Message):
 
 @dataclass(frozen=True)
 class RecordPseudonyms(Message):
-    """The pseudonyms (n,) of the records that a vertical party holds, in their own order, and of nothing else.
+    """The sorted pseudonyms (n,) of the `n_records` that a vertical party holds, or those of them that it has labels of.
 
-    The party with the labels names the records that it holds and has labels of. `n_records` counts all that it holds.
-    `width` is how many numbers per record it would bring to a product of columns with labels: its encoded coordinates
-    and one more, or what stands for a label.
+    `width` numbers per record go into sums with labels: its encoded coordinates and a one, or what stands for a label.
     """
 
     party: str
@@ -253,10 +251,7 @@ class CommonRecords(Message):
 
 @dataclass(frozen=True)
 class HolderTriple(Message):
-    """The label holder's part of the randomness dealt for the products of guests' columns with its labels.
-
-    The seed of its masks, how many columns each guest has, and the guests' shares (all columns, K) below each other.
-    """
+    """Randomness dealt to the party with the labels: a seed of masks, and shares (all guests' columns, K) of products."""
 
     seed: bytes
     widths: dict[str, int]

@@ -267,8 +267,8 @@ class VerticalParty(Party):
 
     def noisy_codes(self, codes: FloatArray, reference: FloatArray) -> FloatArray:
         """Reduce rows given as codes (n, M), with their noise; one that equals the reference (M,) has none."""
-        differing = self._differing(codes, reference).any(axis=1)
-        return self.reduce_codes(codes) + differing[:, None] * self.noise_of(codes)
+        differing = self._differing(codes, reference).any(axis=1, keepdims=True)
+        return self.reduce_codes(codes) + differing * self.noise_of(codes)
 
     def noise_shares(self, codes: FloatArray, reference: FloatArray) -> FloatArray:
         """The noise of rows (n, M) shared equally among the columns that differ from the reference: (n, M, m).

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 from uuid import uuid4
 
-import pandas as pd
 from sklearn.base import is_classifier
 
-from dcshap._tables import as_frame, is_array
+from dcshap._tables import as_frame
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement, Span
 from dcshap.collaboration.analyst import Analyst
@@ -24,6 +23,7 @@ from dcshap.collaboration.records import Records, in_one_order
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
+from dcshap.collaborations.held_columns import require_disjoint, require_tables
 from dcshap.exceptions import InputError, ModelError, ProtocolError, SchemaError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
 from dcshap.explanation.disclosures import Request
@@ -127,7 +127,7 @@ class VerticalCollaboration(CollaborationEstimator):
         refit_span : bool, default False
             Find new maps. Who has seen records through two maps knows more of them than through one.
         """
-        X = _require_tables(X, self.schema)
+        X = require_tables(X, self.schema)
         if y is None:
             raise InputError("One party must bring labels. Got None as `y`.")
         holder = next(iter(X)) if label_party is None else label_party
@@ -178,7 +178,7 @@ class VerticalCollaboration(CollaborationEstimator):
             parties[name].take(X[name], y if name == holder else None)
 
         for_each(X, gather)
-        _require_disjoint(parties)
+        require_disjoint(parties)
         if self.schema is not None:
             held = {column for party in parties.values() for column in party.agreement.schema.names}
             unheld = [column for column in self.schema.names if column not in held]
@@ -340,33 +340,3 @@ class VerticalCollaboration(CollaborationEstimator):
 
         for_each(X, find)
         return in_one_order(held)
-
-
-def _require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
-    if not isinstance(X, Mapping):
-        raise InputError("Data must be a mapping of party name to table.")
-    if len(X) < 2:
-        raise InputError(f"A collaboration needs at least two parties. Got {len(X)}.")
-    arrays = [name for name, table in X.items() if is_array(table)]
-    if schema is not None and arrays:
-        raise InputError(f"With a given schema {arrays} must bring DataFrames, so that columns are known.")
-    lengths = {name: len(as_frame(table)) for name, table in X.items() if not isinstance(table, pd.DataFrame)}
-    if len(set(lengths.values())) > 1:
-        raise InputError(
-            f"Arrays are matched row by row and must have the same length. Got {lengths}. Pass pandas DataFrames with "
-            f"the record identifier as index to match by it."
-        )
-    return {name: _with_names(name, table) if is_array(table) else table for name, table in X.items()}
-
-
-def _with_names(party: str, array: Any) -> pd.DataFrame:
-    """An array's columns carry the party's name, or two parties' x0 would be two features of one name."""
-    frame = as_frame(array)
-    return frame.set_axis([f"{party}.{column}" for column in frame.columns], axis=1)
-
-
-def _require_disjoint(parties: Mapping[str, VerticalParty]) -> None:
-    names = [column for party in parties.values() for column in party.agreement.schema.names]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise SchemaError(f"Each column must belong to one party. Held by several: {twice}. Rename or drop them.")
