@@ -35,13 +35,14 @@ N_EXPLAINED = 10
 
 def run(*, quick: bool = False) -> list[Row]:
     """One row for each table and model: the averages over its divisions."""
-    rows = []
+    rows: list[Row] = []
     for name, n in DIVISIONS.items():
         table = load(name, n_rows=1500 if quick else None)
         for model in MODELS:
             found = pd.DataFrame([_divided(table, model, seed) for seed in range(1 if quick else n)])
             largest = {column: float(found[column].max()) for column in ("apart", "off by")}
-            rows.append({"table": name, "model": model, **found.mean().to_dict(), **largest})
+            means: Row = {str(column): float(found[column].mean()) for column in found}
+            rows.append({"table": name, "model": model} | means | largest)
     return rows
 
 

@@ -231,7 +231,7 @@ class Integration(Message):
 
 @dataclass(frozen=True)
 class RecordPseudonyms(Message):
-    """The sorted pseudonyms (n,) of the `n_records` that a vertical party holds, or those of them that it has labels of.
+    """The sorted pseudonyms (n,) of the `n_records` that a vertical party holds, or of those that it has labels of.
 
     `width` numbers per record go into sums with labels: its encoded coordinates and a one, or what stands for a label.
     """
@@ -251,7 +251,7 @@ class CommonRecords(Message):
 
 @dataclass(frozen=True)
 class HolderTriple(Message):
-    """Randomness dealt to the party with the labels: a seed of masks, and shares (all guests' columns, K) of products."""
+    """Randomness dealt to the party with the labels: a seed of masks, and shares (all columns, K) of the products."""
 
     seed: bytes
     widths: dict[str, int]
