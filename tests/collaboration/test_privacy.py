@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -37,26 +38,35 @@ from dcshap.collaboration.messages import (
     AnchorDigest,
     AnchorSeed,
     Commit,
+    CommonRecords,
+    GuestTriple,
+    HolderTriple,
     JoinReport,
+    LabelSums,
+    MaskedColumns,
     MaskedMoments,
     Message,
     PairKey,
     Prepared,
     PseudonymKey,
     RecordLabels,
+    RecordPseudonyms,
     RecordRepresentation,
     Representation,
     SpanBasis,
     Targets,
 )
 from dcshap.collaboration.reduction import LinearReduction, TransformerReduction
-from dcshap.exceptions import PrivacyError
+from dcshap.exceptions import PrivacyError, PrivacyWarning
 from dcshap.explanation.disclosures import Prediction, Request
 from dcshap.schema import Schema
 from dcshap.schema.encoding import Encoder
 from tests.collaboration.helpers import RecordedHorizontal, RecordedVertical, parties, table, target
 
-BETWEEN_PARTIES = {AnchorSeed, AnchorDigest, PairKey, Targets, MaskedMoments, SpanBasis, PseudonymKey}
+BETWEEN_PARTIES = {
+    *(AnchorSeed, AnchorDigest, PairKey, Targets, MaskedMoments, SpanBasis, PseudonymKey),
+    *(MaskedColumns, LabelSums),
+}
 SPANS = ["supervised", "private", "shared", "random"]
 DIMENSIONS = {"supervised": 2, "private": 5, "shared": 5, "random": 5}
 
@@ -210,9 +220,9 @@ def test_private_seeds_have_nothing_to_do_with_the_shared_one():
 
 def test_the_analyst_receives_pseudonymous_representations_and_one_party_s_labels():
     received = vertical().received_by("analyst")
-    kinds = [RecordRepresentation, RecordRepresentation, RecordLabels, *[Prepared] * 4]
+    kinds = [*[RecordPseudonyms] * 2, *[RecordRepresentation] * 2, RecordLabels, *[Prepared] * 4]
     assert [type(message) for message in received] == kinds
-    assert [message.party for message in received] == ["bank", "shop", "bank", *["bank", "shop"] * 2]
+    assert [message.party for message in received] == [*["bank", "shop"] * 2, "bank", *["bank", "shop"] * 2]
 
 
 def test_no_raw_value_and_no_weight_of_a_vertical_party_reaches_the_analyst():
@@ -242,11 +252,101 @@ def test_pseudonyms_cannot_be_computed_without_the_key_and_change_with_it():
     assert not seen[0] & seen[1]
 
 
-def test_vertical_parties_exchange_the_seed_and_the_key_only():
-    run = vertical()
+@pytest.mark.parametrize("span", ["supervised", "private"])
+def test_vertical_parties_exchange_the_seed_and_the_key_and_what_is_masked_only(span):
+    run = vertical(span=span)
     between = {type(m) for sender, recipient, m in run.messages if "analyst" not in (sender, recipient)}
-    assert between == {AnchorSeed, AnchorDigest, PseudonymKey}
-    assert [type(m) for m in run.received_by("shop")] == [AnchorSeed, PseudonymKey, JoinReport, Commit]
+    masked = {MaskedColumns, LabelSums} if span == "supervised" else set()
+    assert between == {AnchorSeed, AnchorDigest, PseudonymKey} | masked
+    sums = [GuestTriple, LabelSums] if span == "supervised" else []
+    assert [type(m) for m in run.received_by("shop")] == [
+        *(AnchorSeed, PseudonymKey, CommonRecords),
+        *sums,
+        *(JoinReport, Commit),
+    ]
+    assert [type(m) for m in run.received_by("bank") if isinstance(m, HolderTriple | MaskedColumns)] == (
+        [HolderTriple, MaskedColumns] if span == "supervised" else []
+    )
+
+
+@pytest.mark.parametrize("span", ["supervised", "private"])
+def test_nothing_of_records_that_not_all_hold_leaves_a_party_but_their_pseudonyms(span):
+    """A run with such records sends the very same as one without them, but for pseudonyms and how many were left."""
+    X = table(100).set_axis([f"patient-{row}" for row in range(100)])
+    y = pd.Series(target(X), index=X.index)
+    held = {"bank": X[["n0", "n1", "n2"]].iloc[:90], "shop": X[["n3", "n4", "town"]].iloc[10:]}
+    common, schema = X.index[10:85], Schema.for_supervision([X])
+    runs = [RecordedVertical(LogisticRegression(), span=span, schema=schema, random_state=0) for _ in range(2)]
+    runs[0].fit(held, y.iloc[:85].sample(frac=1, random_state=0), label_party="bank")
+    runs[1].fit({name: part.loc[common] for name, part in held.items()}, y.loc[common], label_party="bank")
+    assert runs[0].joined_ == JoinReport(75, {"bank": 15, "shop": 15})
+    lone = {p.tobytes() for p in runs[0].parties_["bank"].pseudonyms_of(runs[0].parties_["bank"].held)} - {
+        p.tobytes() for p in runs[0].parties_["bank"].pseudonyms_of(runs[0].parties_["bank"].common)
+    }
+    assert len(lone) == 15
+    for one, two in zip(runs[0].messages, runs[1].messages, strict=True):
+        assert one[:2] == two[:2]
+        assert type(one[2]) is type(two[2])
+        for name, array in one[2].arrays().items():
+            if not isinstance(one[2], RecordPseudonyms):
+                assert array.shape == two[2].arrays()[name].shape
+                assert not any(pseudonym in array.tobytes() for pseudonym in lone)
+            if isinstance(one[2], RecordRepresentation | RecordLabels | CommonRecords):
+                np.testing.assert_array_equal(array, two[2].arrays()[name])
+
+
+def test_records_travel_in_the_order_of_their_pseudonyms_whatever_the_tables_order():
+    for message in vertical().received_by("analyst"):
+        if isinstance(message, RecordPseudonyms | RecordRepresentation | RecordLabels):
+            sent = [pseudonym.tobytes() for pseudonym in message.pseudonyms]
+            assert sent == sorted(sent)
+
+
+def test_the_analyst_never_sees_what_its_random_numbers_mask():
+    run = vertical()
+    assert not [m for m in run.received_by("analyst") if isinstance(m, MaskedColumns | LabelSums)]
+    shop = run.parties_["shop"]
+    (columns,) = [m for m in run.received_by("bank") if isinstance(m, MaskedColumns)]
+    (sums,) = [m for m in run.received_by("shop") if isinstance(m, LabelSums)]
+    # Every bit of what is sent is as often 0 as 1.
+    for words in (columns.words, sums.masked):
+        bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8)).reshape(-1, 64)
+        assert np.all(np.abs(bits.mean(axis=0) - 0.5) < 5 * 0.5 / np.sqrt(len(bits)))
+    assert columns.words.shape == (80, shop.anchor.encoder.n_coordinates + 1)
+
+
+def test_too_few_records_to_hide_labels_among_are_refused():
+    X = table(9)
+    tables = {"bank": X[["n0", "n1", "n2"]], "shop": X[["n3", "n4", "town"]]}
+    with pytest.raises(PrivacyError, match="could solve sums over 9 records for the labels"):
+        RecordedVertical(LogisticRegression(), random_state=0).fit(tables, target(X))
+
+
+@pytest.mark.parametrize("span", ["supervised", "private"])
+def test_vertical_training_again_sends_records_as_before_and_new_maps_are_warned_of(span):
+    X = table(100).set_axis([f"patient-{row}" for row in range(100)])
+    y = pd.Series(target(X), index=X.index)
+    run = RecordedVertical(LogisticRegression(), span=span, random_state=None)
+
+    def sent(rows, **more):
+        run.messages = []
+        tables = {"bank": X[["n0", "n1", "n2"]].iloc[:rows], "shop": X[["n3", "n4", "town"]].iloc[:rows]}
+        run.fit(tables, y, **more)
+        found = [m for m in run.received_by("analyst") if isinstance(m, RecordRepresentation)]
+        return {
+            (m.party, pseudonym.tobytes()): row
+            for m in found
+            for pseudonym, row in zip(m.pseudonyms, m.rows, strict=True)
+        }
+
+    first, again = sent(80), sent(81)
+    assert len(again) == len(first) + 2
+    assert all(np.array_equal(row, again[key]) for key, row in first.items())
+    assert not [m for *_, m in run.messages if isinstance(m, MaskedColumns | LabelSums)]
+    with pytest.warns(PrivacyWarning, match="find new maps"):
+        anew = sent(81, refit_span=True)
+    assert (span == "supervised") == any(isinstance(m, LabelSums) for *_, m in run.messages)
+    assert set(anew) == set(again)
 
 
 def test_a_prediction_sends_representations_of_the_asked_records_only():
@@ -271,7 +371,7 @@ def test_a_prediction_sends_representations_of_the_asked_records_only():
 
 @pytest.mark.parametrize("run", [*(lambda span=span: horizontal(span) for span in SPANS), vertical])
 def test_roles_speak_in_messages_of_known_kinds_only(run):
-    from_party = BETWEEN_PARTIES | {Representation, RecordRepresentation, RecordLabels, Prepared}
+    from_party = BETWEEN_PARTIES | {Representation, RecordPseudonyms, RecordRepresentation, RecordLabels, Prepared}
     for sender, recipient, message in run().messages:
         assert isinstance(message, Message)
         if sender != "analyst":

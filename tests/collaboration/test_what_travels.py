@@ -24,14 +24,20 @@ from dcshap.collaboration.messages import (
     AnchorDigest,
     AnchorSeed,
     Commit,
+    CommonRecords,
+    GuestTriple,
+    HolderTriple,
     Integration,
     JoinReport,
+    LabelSums,
+    MaskedColumns,
     MaskedMoments,
     Message,
     PairKey,
     Prepared,
     PseudonymKey,
     RecordLabels,
+    RecordPseudonyms,
     RecordRepresentation,
     Representation,
     Sent,
@@ -77,7 +83,11 @@ SPANS: dict[str, dict[str, Any]] = {
     "span supervised by classes": {"span": "supervised", "rounds": ROUNDS},
 }
 ON_ROWS = {title: training("horizontal", **settings) for title, settings in SPANS.items()}
-ON_RECORDS = {share: training("vertical", share=share) for share in (False, True)}
+ON_RECORDS = {
+    "private": training("vertical", share=False),
+    "supervised": training("vertical", span="supervised", share=False),
+    "with the model": training("vertical", span="supervised"),
+}
 KEPT = training("horizontal", span="supervised", rounds=ROUNDS, kept=True)
 TRAININGS = (*ON_ROWS.values(), KEPT, *ON_RECORDS.values())
 TABLES = (*TRAININGS, SHARE_MODEL, ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT)
@@ -102,6 +112,12 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
     },
     ("integration", Integration): {"alignment": RECIPIENT, "model": ANYBODY, "class": ANYBODY},
     ("pseudonym_key", PseudonymKey): {"pseudonym key": ANYBODY},
+    ("pseudonyms", RecordPseudonyms): {"pseudonym": ANYBODY},
+    ("common", CommonRecords): {"pseudonym": ANYBODY},
+    ("holder_triple", HolderTriple): {},
+    ("guest_triple", GuestTriple): {},
+    ("masked_columns", MaskedColumns): {},
+    ("label_sums", LabelSums): {},
     ("records", RecordRepresentation): {"reduced row": SENDER, "pseudonym": ANYBODY},
     ("labels", RecordLabels): {"label": SENDER, "pseudonym": ANYBODY},
     ("joined", JoinReport): {},
@@ -137,6 +153,12 @@ FIELDS: dict[type[Message], set[str]] = {
     Representation: {"party", "anchor", "rows", "labels", "instance_models"},
     Integration: {"party", "alignment", "model"},
     PseudonymKey: {"key"},
+    RecordPseudonyms: {"party", "pseudonyms", "n_records", "width"},
+    CommonRecords: {"pseudonyms"},
+    HolderTriple: {"seed", "widths", "shares"},
+    GuestTriple: {"seed"},
+    MaskedColumns: {"party", "words"},
+    LabelSums: {"party", "masked", "share"},
     RecordRepresentation: {"party", "pseudonyms", "rows", "instance_models"},
     RecordLabels: {"party", "pseudonyms", "labels"},
     JoinReport: {"n_common", "n_dropped"},
@@ -156,7 +178,7 @@ FIELDS: dict[type[Message], set[str]] = {
 }
 
 # The same once more, from where the messages arrive: in all protocols together, who never sees what.
-ALWAYS_PRIVATE = {"row", "exact row", "noise", "anchor", "weights", "moments", "private seed"}
+ALWAYS_PRIVATE = {"row", "exact row", "noise", "anchor", "weights", "moments", "private seed", "exact record"}
 SHARED_BY_PARTIES = {"anchor seed", "anchor digest", "pair key", "basis", "pseudonym key"}
 NEVER_AT_THE_ANALYST = ALWAYS_PRIVATE | SHARED_BY_PARTIES | {"record", "identifier", "category"}
 NEVER_AT_A_REQUESTER = (
@@ -248,12 +270,17 @@ def secrets_of(
             ("private seed", name): [party.private_seed],
             ("reduced anchor", name): [party.reduction.transform(party.anchor.rows)],
         }
-        exact = party.reduction.transform(encoded)
+        exact, noise = party.reduction.transform(encoded), party.noise_of(party.codes)
+        found |= {
+            ("exact row", name): [exact],
+            ("noise", name): [noise],
+            ("reduced row", name): [exact + noise],
+        }
         if vertical:
-            found |= {("reduced row", name): [exact]}
             asked = party.records_of(ASKED[COLUMNS[name]])
             found |= {
                 ("record", name): [asked.codes, party.anchor.encode(asked.codes)],
+                ("exact record", name): [party.reduce_codes(asked.codes)],
                 ("reduced record", name): [party.represent(asked).rows],
                 ("reduced reference", name): [party.reduce_codes(party.anchor.reference())],
                 ("column", name): COLUMNS[name],
@@ -261,12 +288,8 @@ def secrets_of(
                 ("label", name): [LABELS.to_numpy()] if name == HOLDER else [],
             }
         else:
-            noise = party.noise_of(party.codes)
             found["moments", name] += summed_by(party, encoded)
             found |= {
-                ("exact row", name): [exact],
-                ("noise", name): [noise],
-                ("reduced row", name): [exact + noise],
                 ("label", name): [party.labels] if party.labels.dtype.kind == "f" else [],
                 ("alignment", name): [party.alignment.weights, party.alignment.intercept],
             }
@@ -330,11 +353,10 @@ def trained_on_rows() -> Iterator[Case]:
             yield Case(f"horizontally, {title}", each, Cast(NAMES), run.messages, run.sent_, known)
 
 
-def trained_on_records(reduction: Any) -> Iterator[Case]:
-    run = RecordedVertical(Ridge(), 2, reduction=reduction, n_anchor=200, random_state=0)
+def trained_on_records(how: str, **settings: Any) -> Iterator[Case]:
+    run = RecordedVertical(Ridge(), 2, n_anchor=200, random_state=0, **settings)
     run.fit(split(TRAINED), LABELS.sample(frac=1, random_state=0), label_party=HOLDER)
     secrets = secrets_of(run.parties_, run.messages, run.analyst_)
-    how = "linear" if isinstance(reduction, str) else "not linear"
 
     def case(title: str, table: Protocol, **cast: Any) -> Iterator[Case]:
         """What has travelled since the last."""
@@ -345,7 +367,7 @@ def trained_on_records(reduction: Any) -> Iterator[Case]:
                 yield Case(f"{title}, {how}", each, Cast(NAMES, **cast), run.messages[part], run.sent_[part], secrets)
         run.messages, run.sent_ = [], []
 
-    yield from case("vertically", ON_RECORDS[False], holder=HOLDER)
+    yield from case("vertically", ON_RECORDS[run.span], holder=HOLDER)
     asked = split(ASKED)
     run.predict(asked)
     yield from case("predicted", PREDICT)
@@ -362,7 +384,7 @@ def trained_on_records(reduction: Any) -> Iterator[Case]:
 
 
 def agreed(X: pd.DataFrame) -> Agreement:
-    return Agreement(Schema.from_frames([X]), n_components=2, span="private", noise=0.0, n_anchor=200)
+    return Agreement(Schema.from_frames([X]), n_components=2, n_anchor=200, task="number")
 
 
 def trained_with_the_model() -> Iterator[Case]:
@@ -372,7 +394,7 @@ def trained_with_the_model() -> Iterator[Case]:
         parties[name] = VerticalParty(name, agreed(X))
         parties[name].take(X, LABELS if name == HOLDER else None)
     messages: list[tuple[str, str, Message]] = []
-    analyst, cast, table = Analyst(Ridge()), Cast(NAMES, holder=HOLDER), ON_RECORDS[True]
+    analyst, cast, table = Analyst(Ridge()), Cast(NAMES, holder=HOLDER), ON_RECORDS["with the model"]
     analyst.run = "r1"
     run_in_memory(
         table, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, record=lambda *line: messages.append(line)
@@ -385,8 +407,9 @@ def trained_with_the_model() -> Iterator[Case]:
 def cases() -> list[Case]:
     return [
         *trained_on_rows(),
-        *trained_on_records("pca"),
-        *trained_on_records(Nystroem(n_components=2, random_state=0)),
+        *trained_on_records("supervised"),
+        *trained_on_records("linear", span="private", reduction="pca"),
+        *trained_on_records("not linear", span="private", reduction=Nystroem(n_components=2, random_state=0)),
         *trained_with_the_model(),
     ]
 

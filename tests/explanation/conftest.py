@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration, datasets
+from dcshap.exceptions import PrivacyWarning
 
 COLUMNS = ["age", "sex", "cp", "trestbps", "chol", "thalach", "exang", "oldpeak", "ca", "thal"]
 
@@ -47,13 +48,24 @@ def split(X: pd.DataFrame, n_parties: int) -> dict[str, pd.DataFrame]:
     return {name: X[columns] for name, columns in columns_of(n_parties).items()}
 
 
-@pytest.fixture(scope="session")
-def verticals(heart):
-    """Vertical collaborations of two, three and four parties, by number and model."""
+def trained_on_records(heart, **settings):
     X, y = heart
     models = {"knn": KNeighborsClassifier(7), "logistic": LogisticRegression(max_iter=500)}
     return {
-        (n, name): VerticalCollaboration(model, random_state=0).fit(split(X.iloc[20:], n), y)
+        (n, name): VerticalCollaboration(model, random_state=0, **settings).fit(split(X.iloc[20:], n), y)
         for n in (2, 3, 4)
         for name, model in models.items()
     }
+
+
+@pytest.fixture(scope="session")
+def verticals(heart):
+    """Vertical collaborations of two, three and four parties, by number and model."""
+    return trained_on_records(heart)
+
+
+@pytest.fixture(scope="session")
+def exact_verticals(heart):
+    """Without noise a collaboration is a function of its columns, that can be explained as any other."""
+    with pytest.warns(PrivacyWarning, match="Without noise"):
+        return trained_on_records(heart, noise=0.0)

@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import Schema, VerticalCollaboration, shapley_values
 from dcshap.collaboration.messages import ANALYST, REQUESTER
-from dcshap.exceptions import InputError, NotFittedError, PrivacyError, ProtocolError, ReferenceWarning
+from dcshap.exceptions import InputError, NotFittedError, PrivacyError, PrivacyWarning, ProtocolError, ReferenceWarning
 from dcshap.explanation import joint, views
 from dcshap.explanation.disclosures import Answer, RecordOffsets, RecordPart, RecordVectors, Request
 from tests.collaboration.helpers import RecordedVertical
@@ -50,8 +50,8 @@ def test_every_protocol_sums_to_the_prediction(verticals, heart, n_parties, mode
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_algorithm_3_equals_shapley_values_of_the_composed_model(verticals, heart, model):
-    run, X = verticals[2, model], heart[0].head(2)
+def test_algorithm_3_equals_shapley_values_of_the_composed_model(exact_verticals, heart, model):
+    run, X = exact_verticals[2, model], heart[0].head(2)
     codes, reference = codes_and_reference(run, X, 2)
     independent = shapley_values(composed(run, 2), codes, reference, method="exact")
     explained = run.explain(split(X, 2))
@@ -61,8 +61,8 @@ def test_algorithm_3_equals_shapley_values_of_the_composed_model(verticals, hear
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(("n_parties", "merged"), [(2, False), (3, False), (3, True)])
-def test_algorithm_4_equals_the_merged_game(verticals, heart, n_parties, merged, model):
-    run, X = verticals[n_parties, model], heart[0].head(2)
+def test_algorithm_4_equals_the_merged_game(exact_verticals, heart, n_parties, merged, model):
+    run, X = exact_verticals[n_parties, model], heart[0].head(2)
     codes, reference = codes_and_reference(run, X, n_parties)
     columns = columns_of(n_parties)
     widths = np.cumsum([0, *(len(held) for held in columns.values())])
@@ -79,8 +79,8 @@ def test_algorithm_4_equals_the_merged_game(verticals, heart, n_parties, merged,
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("n_parties", [2, 3, 4])
-def test_party_views_agree_with_each_other_and_with_full_owen_values(verticals, heart, n_parties, model):
-    run, X = verticals[n_parties, model], heart[0].head(2)
+def test_party_views_agree_with_each_other_and_with_full_owen_values(exact_verticals, heart, n_parties, model):
+    run, X = exact_verticals[n_parties, model], heart[0].head(2)
     codes, reference = codes_and_reference(run, X, n_parties)
     columns = columns_of(n_parties)
     widths = np.cumsum([0, *(len(held) for held in columns.values())])
@@ -101,7 +101,9 @@ def test_party_views_agree_with_each_other_and_with_full_owen_values(verticals, 
 def test_a_reduction_that_is_not_linear_gives_the_same_games(heart, index):
     X, y = heart
     tables = split(X, 2)
-    run = VerticalCollaboration(KNeighborsClassifier(7), 3, reduction=Nystroem(), random_state=0).fit(tables, y)
+    settings: dict[str, Any] = {"span": "private", "reduction": Nystroem(), "random_state": 0}
+    with pytest.warns(PrivacyWarning, match="Without noise"):
+        run = VerticalCollaboration(KNeighborsClassifier(7), 3, noise=0.0, **settings).fit(tables, y)
     records = split(X.head(2), 2)
     codes, reference = codes_and_reference(run, X.head(2), 2)
     blocks: dict[str, Any] = {"index": "owen", "blocks": [list(range(5)), list(range(5, 10))]}
@@ -113,12 +115,89 @@ def test_a_reduction_that_is_not_linear_gives_the_same_games(heart, index):
     np.testing.assert_allclose(view.predictions, run.predict_proba(records), atol=1e-8)
 
 
+# --- noise: the same in every view --------------------------------------------------------------------------------
+
+
+def spans() -> dict[str, dict[str, Any]]:
+    return {
+        "supervised": {},
+        "private": {"span": "private"},
+        "not linear": {"span": "private", "reduction": Nystroem(), "n_components": 2},
+    }
+
+
+@pytest.fixture(scope="module", params=spans())
+def noisy(request, heart):
+    X, y = heart
+    run = VerticalCollaboration(KNeighborsClassifier(7), random_state=0, **spans()[request.param])
+    return run.fit(split(X.iloc[20:], 3), y)
+
+
+def test_with_noise_party_views_are_parts_of_the_full_one(noisy, heart):
+    records = split(heart[0].head(8), 3)
+    full, at = noisy.explain(records, index="owen"), 0
+    totals = {name: full.values[:, list(map(full.feature_names.index, held))] for name, held in columns_of(3).items()}
+    for name, held in columns_of(3).items():
+        view = noisy.explain(records, view=name, index="owen")
+        np.testing.assert_allclose(view.values[:, : len(held)], full.values[:, at : at + len(held)], rtol=0, atol=1e-12)
+        others = np.stack([part.sum(axis=1) for other, part in totals.items() if other != name], axis=1)
+        np.testing.assert_allclose(view.values[:, len(held) :], others, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(view.base_values, full.base_values, rtol=0, atol=1e-12)
+        at += len(held)
+
+
+def test_with_noise_every_view_sums_to_what_the_analyst_predicts(noisy, heart):
+    records = split(heart[0].head(8), 3)
+    predictions = noisy.predict_proba(records)
+    for index in ("shapley", "owen"):
+        for view in ("full", *noisy.parties_):
+            found = noisy.explain(records, view=view, index=index)
+            np.testing.assert_allclose(found.predictions, predictions, rtol=0, atol=1e-12)
+
+
+def test_a_column_as_in_the_reference_is_worth_nothing_and_a_whole_reference_has_no_noise(noisy, heart):
+    references = {name: party.anchor.reference() for name, party in noisy.parties_.items()}
+    tables = split(heart[0].head(3), 3)
+    schemas = {name: party.agreement.schema for name, party in noisy.parties_.items()}
+    codes = {name: schemas[name].codes(table) for name, table in tables.items()}
+    codes["party0"][0, 1] = references["party0"][1]
+    codes["party1"][:] = references["party1"]
+    changed = {name: schemas[name].frame(each).set_axis(tables[name].index) for name, each in codes.items()}
+    for index in ("shapley", "owen"):
+        found = noisy.explain(changed, index=index)
+        assert np.abs(found.values[0, 1]).max() < 1e-15
+        names = columns_of(3)["party1"]
+        assert np.abs(found.values[:, [found.feature_names.index(name) for name in names]]).max() < 1e-15
+        assert np.any(found.values != 0)
+    party = noisy.parties_["party1"]
+    vectors = views.disclose(party, party.records_of(changed["party1"]))
+    np.testing.assert_array_equal(vectors.present, np.tile(vectors.absent, (3, 1)))
+
+
+def test_noise_is_on_what_leaves_and_the_same_every_time(noisy, heart):
+    party, table = noisy.parties_["party1"], split(heart[0].iloc[20:28], 3)["party1"]
+    records = party.records_of(table)
+    exact = party.reduce_codes(records.codes)
+    present = views.disclose(party, records).present
+    assert np.abs(present - exact).max() > 0.01 * exact.std()
+    np.testing.assert_array_equal(present, party.represent(records).rows)
+    np.testing.assert_array_equal(present, exact + party.noise_of(records.codes))
+    absent = views.disclose(party, records).absent
+    np.testing.assert_array_equal(absent, party.reduce_codes(party.anchor.reference())[0])
+    offsets = joint.disclose_columns(party, records)
+    if isinstance(offsets, RecordOffsets):
+        np.testing.assert_allclose(offsets.absent + offsets.offsets.sum(axis=1), present, rtol=0, atol=1e-12)
+    else:
+        np.testing.assert_allclose(offsets.rows[:, -1], present, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("reduction", ["pca", Nystroem()])
 @pytest.mark.parametrize("index", ["shapley", "owen"])
 @pytest.mark.parametrize("view", ["full", "party0"])
 def test_no_records_give_an_empty_explanation(heart, reduction, index, view):
     X, y = heart
-    run = VerticalCollaboration(KNeighborsClassifier(7), 3, reduction=reduction, random_state=0).fit(split(X, 2), y)
+    run = VerticalCollaboration(KNeighborsClassifier(7), 3, span="private", reduction=reduction, random_state=0)
+    run.fit(split(X, 2), y)
     explained = run.explain(split(X.head(0), 2), view=view, index=index)
     assert len(explained) == len(explained.data) == 0
     assert explained.values.shape[1] == len(explained.feature_names)

@@ -29,6 +29,10 @@ def rows(*shape: int) -> np.ndarray:
     return RNG.normal(size=shape)
 
 
+def integers(*shape: int) -> np.ndarray:
+    return RNG.integers(2**64, size=shape, dtype=np.uint64)
+
+
 def model() -> LogisticRegression:
     return LogisticRegression().fit(rows(20, 2), np.arange(20) % 2)
 
@@ -73,6 +77,12 @@ EXAMPLES = [
     m.Representation("north", rows(9, 3), rows(4, 3), np.array(["no", "ja", "ß", "no"]), True),
     m.Representation("north", rows(9, 3), rows(4, 3), np.array([True, False, True, True]), False),
     m.Integration("north", Alignment(rows(3, 2), rows(2), 2.0**-20), model()),
+    m.RecordPseudonyms("bank", RECORDS, 5, 2),
+    m.CommonRecords(RECORDS),
+    m.HolderTriple(b"\x03" * 32, {"shop": 2}, integers(2, 2)),
+    m.GuestTriple(b"\x04" * 32),
+    m.MaskedColumns("shop", integers(3, 2)),
+    m.LabelSums("bank", integers(3, 2), integers(2, 2)),
     m.RecordRepresentation("bank", RECORDS, rows(3, 2), True),
     m.RecordLabels("bank", RECORDS, np.array([0, 1, 1])),
     m.JoinReport(17, {"bank": 3, "shop": 0}),

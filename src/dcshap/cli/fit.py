@@ -125,7 +125,9 @@ def vertical(
     out: OutOption,
     model: ModelOption = Model.logistic,
     regression: RegressionOption = False,
-    components: ComponentsOption = "0.75",
+    components: ComponentsOption = "auto",
+    span: Annotated[str, typer.Option(help="Which directions: supervised, private or random.")] = "supervised",
+    noise: Annotated[float, typer.Option(help="Noise on what leaves a party, of its spread.")] = NOISE,
     reduction: Annotated[str, typer.Option(help="svd, pca, random or lpp.")] = "svd",
     schema: SchemaOption = None,
     missing: MissingOption = "error",
@@ -152,9 +154,11 @@ def vertical(
     collaboration = VerticalCollaboration(
         estimator(model, regression=regression, seed=seed),
         _components(components),
+        span=span,  # type: ignore[arg-type]  # checked where it is used
+        noise=noise,
         reduction=reduction,
         schema=None if schema is None else Schema.load(schema),
-        missing=missing,  # type: ignore[arg-type]  # checked where it is used
+        missing=missing,  # type: ignore[arg-type]
         random_state=seed,
     )
     with working("Training"):

@@ -112,6 +112,7 @@ class Agreement:
 
         Encoding widens columns, so the bound is the number of coordinates.
         """
+        self._require_columns()
         n_coordinates = sum(widths(self.schema))
         wanted = self.n_components
         dimensions = auto_components(len(self.schema), n_predictive) if wanted == "auto" else self._number(wanted)
@@ -122,12 +123,15 @@ class Agreement:
             )
         return dimensions
 
-    def _number(self, wanted: Any) -> int:
-        n_columns = len(self.schema)
-        if n_columns < 2:
+    def _require_columns(self) -> None:
+        if len(self.schema) < 2:
             raise PrivacyError(
-                f"A party needs at least 2 columns, or a representation cannot hide them. Got {n_columns}."
+                f"A party needs at least 2 columns, or a representation cannot hide them. Got {len(self.schema)}."
             )
+
+    def _number(self, wanted: Any) -> int:
+        self._require_columns()
+        n_columns = len(self.schema)
         if isinstance(wanted, int | np.integer) and not isinstance(wanted, bool):
             dimensions = int(wanted)
         elif isinstance(wanted, float) and 0 < wanted < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
@@ -18,16 +19,21 @@ from dcshap.collaboration.continuity import is_continuous
 from dcshap.collaboration.labels import require_trainable
 from dcshap.collaboration.messages import (
     Commit,
+    CommonRecords,
+    GuestTriple,
+    HolderTriple,
     Integration,
     JoinReport,
     Prepared,
     RecordLabels,
+    RecordPseudonyms,
     RecordRepresentation,
     Representation,
     SharedModel,
 )
 from dcshap.collaboration.records import Pseudonyms
 from dcshap.collaboration.stacking import KEY_WIDTH, stack
+from dcshap.collaboration.triples import SEED_BYTES, deal, seed_for
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
 from dcshap.storage import State, interpreting, read_folder, write_folder
 
@@ -63,6 +69,9 @@ class Analyst:
         self._fitted: Any = None
         self._received: dict[str, Any] = {}
         self._labels: RecordLabels | None = None
+        self._matching: dict[str, RecordPseudonyms] = {}
+        self._common: Pseudonyms | None = None
+        self._guest_seeds: dict[str, bytes] = {}
         self._integrations: dict[str, Integration] = {}
         self._report: JoinReport | None = None
 
@@ -91,6 +100,36 @@ class Analyst:
         if not self._integrations:
             self._integrations = self.integrate(self._taken())
         return self._integrations[to]
+
+    def receive_pseudonyms(self, message: RecordPseudonyms) -> None:
+        """Keep the pseudonyms of a vertical party's records until all are there."""
+        self._matching[message.party] = message
+
+    def send_common(self, to: str) -> CommonRecords:  # noqa: ARG002 - all are sent the same
+        """The records that all parties hold, in the order of their pseudonyms, which nobody chose."""
+        if self._common is None:
+            _require_parties(list(self._matching))
+            held = [set(_by_pseudonym(name, each.pseudonyms)) for name, each in self._matching.items()]
+            found = sorted(set.intersection(*held))
+            if not found:
+                raise InputError("The parties must have records in common. None is held by all of them and labelled.")
+            self._common = np.frombuffer(b"".join(found), dtype=f"V{len(found[0])}")
+        return CommonRecords(self._common)
+
+    def send_holder_triple(self, to: str) -> HolderTriple:
+        """Deal the randomness for products of guests' columns with labels: the part of the labels' holder."""
+        n_rows, seed = len(self.send_common(to).pseudonyms), secrets.token_bytes(SEED_BYTES)
+        widths = {name: each.width for name, each in self._matching.items() if name != to}
+        triples = {
+            name: deal(n_rows, width, self._matching[to].width, second=seed_for(seed, name))
+            for name, width in widths.items()
+        }
+        self._guest_seeds = {name: triple.first for name, triple in triples.items()}
+        return HolderTriple(seed, widths, np.concatenate([triple.share for triple in triples.values()]))
+
+    def send_guest_triple(self, to: str) -> GuestTriple:
+        """A guest's part of the randomness that was dealt; it is forgotten here."""
+        return GuestTriple(self._guest_seeds.pop(to))
 
     def receive_records(self, message: RecordRepresentation) -> None:
         """Keep a vertical party's representation until all are there."""
@@ -161,6 +200,8 @@ class Analyst:
         parts = [_by_pseudonym(r.party, r.pseudonyms) for r in representations]
         labelled = _by_pseudonym(labels.party, labels.pseudonyms)
         common = sorted(set(labelled).intersection(*parts))
+        if self._common is not None and any(len(each) != len(self._common) for each in (labelled, *parts, common)):
+            raise ProtocolError("All parties must send the records in common, and no others.")
         if not common:
             raise InputError("The parties must have records in common. None is held by all of them and labelled.")
         points = np.concatenate(
@@ -176,7 +217,9 @@ class Analyst:
         self.carries_rows_ = bool(self.refusing_) and carries_rows(self._fitted, points)
         if is_continuous(self._fitted):
             self.resolution_ = 0.0
-        return JoinReport(len(common), {r.party: len(r.rows) - len(common) for r in representations})
+        held = {r.party: len(r.rows) for r in representations}
+        held |= {party: each.n_records for party, each in self._matching.items()}
+        return JoinReport(len(common), {r.party: held[r.party] - len(common) for r in representations})
 
     def share_model(self) -> SharedModel:
         """The model for the parties to explain with, where all of them agree to what it contains."""

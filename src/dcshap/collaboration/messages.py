@@ -16,6 +16,7 @@ from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.records import Pseudonyms
 from dcshap.collaboration.summation import Words
+from dcshap.collaboration.triples import Integers
 
 __all__ = [
     "ANALYST",
@@ -23,12 +24,17 @@ __all__ = [
     "AnchorDigest",
     "AnchorSeed",
     "Commit",
+    "CommonRecords",
     "Greeting",
+    "GuestTriple",
     "HeldColumns",
     "Hello",
+    "HolderTriple",
     "Integration",
     "Introduction",
     "JoinReport",
+    "LabelSums",
+    "MaskedColumns",
     "MaskedMoments",
     "Message",
     "PairKey",
@@ -36,6 +42,7 @@ __all__ = [
     "PseudonymKey",
     "Ready",
     "RecordLabels",
+    "RecordPseudonyms",
     "RecordRepresentation",
     "Representation",
     "Resume",
@@ -220,6 +227,62 @@ class Integration(Message):
     party: str
     alignment: Alignment
     model: Any
+
+
+@dataclass(frozen=True)
+class RecordPseudonyms(Message):
+    """The sorted pseudonyms (n,) of the `n_records` that a vertical party holds, or of those that it has labels of.
+
+    `width` numbers per record go into sums with labels: its encoded coordinates and a one, or what stands for a label.
+    """
+
+    party: str
+    pseudonyms: Pseudonyms
+    n_records: int
+    width: int
+
+
+@dataclass(frozen=True)
+class CommonRecords(Message):
+    """The pseudonyms (n,) of the records that all parties hold, and the order in which they are sent from now on."""
+
+    pseudonyms: Pseudonyms
+
+
+@dataclass(frozen=True)
+class HolderTriple(Message):
+    """Randomness dealt to the party with the labels: a seed of masks, and shares (all columns, K) of the products."""
+
+    seed: bytes
+    widths: dict[str, int]
+    shares: Integers
+
+
+@dataclass(frozen=True)
+class GuestTriple(Message):
+    """A guest's part of the randomness dealt for the product of its columns with the labels: the seed of its mask."""
+
+    seed: bytes
+
+
+@dataclass(frozen=True)
+class MaskedColumns(Message):
+    """A guest's encoded columns (n, p + 1), masked. Party to party only: the analyst dealt the mask."""
+
+    party: str
+    words: Integers
+
+
+@dataclass(frozen=True)
+class LabelSums(Message):
+    """Labels (n, K), masked, and a share (p + 1, K) of the sums of a guest's columns with them.
+
+    Party to party only: the analyst dealt the mask.
+    """
+
+    party: str
+    masked: Integers
+    share: Integers
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,34 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from dcshap._typing import FloatArray
+from dcshap._typing import Array, BoolArray, FloatArray
+from dcshap.collaboration.label_sums import GuestSums, HolderSums, Target, noisy_responses
 from dcshap.collaboration.labels import as_labels
-from dcshap.collaboration.messages import JoinReport, PseudonymKey, RecordLabels, RecordRepresentation, SharedModel
+from dcshap.collaboration.messages import (
+    CommonRecords,
+    GuestTriple,
+    HolderTriple,
+    JoinReport,
+    LabelSums,
+    MaskedColumns,
+    PseudonymKey,
+    RecordLabels,
+    RecordPseudonyms,
+    RecordRepresentation,
+    SharedModel,
+)
+from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
+from dcshap.collaboration.randomness import derived_seed
 from dcshap.collaboration.records import Pseudonyms, Records, identifiers, pseudonyms
-from dcshap.exceptions import InputError, NotFittedError
+from dcshap.collaboration.reduction import moment_matrix
+from dcshap.collaboration.span import common_span, n_predictive
+from dcshap.exceptions import InputError, NotFittedError, ProtocolError
 from dcshap.storage import State
 
 __all__ = ["VerticalParty"]
+
+SPANS = ("supervised", "private", "random")
 
 
 class VerticalParty(Party):
@@ -31,9 +50,17 @@ class VerticalParty(Party):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if self.agreement.span not in SPANS or self.agreement.epsilon is not None:
+            raise InputError(
+                f"Vertically `span` must be one of {list(SPANS)}, without `epsilon`: parties have no columns in "
+                f"common to add up. Got span={self.agreement.span!r} and epsilon={self.agreement.epsilon!r}."
+            )
         self._key: bytes | None = None
         self._records: Records | None = None
-        self._labels: tuple[list[str], Any] | None = None
+        self._labels: tuple[list[str], Array] | None = None
+        self._common: Records | None = None
+        self._holder_sums: HolderSums | None = None
+        self._guest_sums: GuestSums | None = None
         self.joined_: JoinReport | None = None
         self.shared_model_: SharedModel | None = None
 
@@ -65,7 +92,7 @@ class VerticalParty(Party):
         matched by their own index, others row by row.
         """
         self._take_rows(X)
-        self._records = Records.of(X, self.codes)
+        self._records, self._common = Records.of(X, self.codes), None
         names = self._records.identifiers
         self._labels = None
         if y is None:
@@ -82,17 +109,61 @@ class VerticalParty(Party):
             )
         self._labels = (labelled, labels)
 
-    def send_records(self, to: str) -> RecordRepresentation:  # noqa: ARG002 - there is one analyst
-        """Reduce the rows, for the analyst, under the records' pseudonyms."""
-        _, rows = self._reduce()
-        return RecordRepresentation(self.name, self.pseudonyms_of(self.held), rows, self.instance_models)
+    def send_pseudonyms(self, to: str) -> RecordPseudonyms:  # noqa: ARG002 - there is one analyst
+        """The pseudonyms of the records that this party can bring to a training, in their own order."""
+        names = self.held.identifiers
+        if self._labels is not None:
+            labelled = set(self._labels[0])
+            names = [name for name in names if name in labelled]
+        width = self.anchor.encoder.n_coordinates + 1 if self._labels is None else self._target().width
+        return RecordPseudonyms(self.name, np.sort(pseudonyms(names, key=self.key)), len(self.held), width)
+
+    def receive_common(self, message: CommonRecords) -> None:
+        """From now on only the records that all parties hold take part, in the order that the analyst gives."""
+        own = zip(self.pseudonyms_of(self.held), self.held.identifiers, strict=True)
+        known = {each.tobytes(): name for each, name in own}
+        wanted = [each.tobytes() for each in message.pseudonyms]
+        if len(set(wanted)) < len(wanted) or not set(wanted) <= set(known):
+            raise ProtocolError(f"Records in common must be records that party {self.name!r} holds, each once.")
+        self._common = self.held.select([known[each] for each in wanted])
+        self._codes, self._own_rows = self._common.codes, None
+
+    @property
+    def common(self) -> Records:
+        """The records that all parties hold, once they were matched."""
+        if self._common is None:
+            raise NotFittedError(f"Party {self.name!r} must know which records all parties hold first.")
+        return self._common
+
+    def send_records(self, to: str) -> RecordRepresentation:  # noqa: ARG002
+        """Reduce the rows of the records in common, for the analyst, under their pseudonyms."""
+        records = self.common
+        basis = offset = None
+        if self.agreement.span == "supervised" and not self.has_maps:
+            moments = self._moments()
+            span = common_span(
+                moments,
+                names=self.anchor.encoder.coordinate_names,
+                n_components=self.agreement.components(n_predictive(moments)),
+                # Nobody else needs to know the directions, so they are not drawn from what the parties share.
+                seed=derived_seed(self.private_seed, "span"),
+            )
+            basis, offset, self._usual_spread = span.weights, span.offset, span.rms
+        _, rows = self._reduce(basis, offset)
+        return RecordRepresentation(self.name, self.pseudonyms_of(records), rows, self.instance_models)
 
     def send_labels(self, to: str) -> RecordLabels:  # noqa: ARG002
-        """The labels under the records' pseudonyms, from the one party that holds them."""
+        """The labels of the records in common under their pseudonyms, from the one party that holds them."""
+        return RecordLabels(self.name, self.pseudonyms_of(self.common), self._common_labels())
+
+    def _common_labels(self) -> Array:
         if self._labels is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
-        labelled, values = self._labels
-        return RecordLabels(self.name, pseudonyms(labelled, key=self.key), values)
+        at = {name: row for row, name in enumerate(self._labels[0])}
+        unlabelled = sum(name not in at for name in self.common.identifiers)
+        if unlabelled:
+            raise ProtocolError(f"Records in common must be labelled. {unlabelled} are not.")
+        return np.asarray(self._labels[1][[at[name] for name in self.common.identifiers]])
 
     def receive_joined(self, message: JoinReport) -> None:
         """Keep how many records all parties hold."""
@@ -102,6 +173,62 @@ class VerticalParty(Party):
         """Keep a copy of the model, to explain with."""
         self.shared_model_ = message
 
+    # --- a span that predicts -----------------------------------------------------------------------------
+
+    def receive_holder_triple(self, message: HolderTriple) -> None:
+        """As the party with the labels: take the random numbers to mask them with."""
+        responses = noisy_responses(
+            self._target().columns(self._common_labels()),
+            self.common.identifiers,
+            fraction=self.agreement.noise,
+            private_seed=self.private_seed,
+        )
+        self._holder_sums = HolderSums(self.name, responses)
+        self._holder_sums.take_triple(message)
+
+    def receive_guest_triple(self, message: GuestTriple) -> None:
+        """As a guest: take the random numbers to mask the columns with."""
+        self._guest_sums = GuestSums(self.name, np.concatenate(list(self._encoded())))
+        self._guest_sums.take_triple(message)
+
+    def send_masked_columns(self, to: str) -> MaskedColumns:  # noqa: ARG002 - one party holds the labels
+        """The masked columns, for the party with the labels."""
+        return self._as_guest().masked_columns()
+
+    def receive_masked_columns(self, message: MaskedColumns) -> None:
+        """As the party with the labels: a guest's masked columns."""
+        self._as_holder().add_columns(message)
+
+    def send_label_sums(self, to: str) -> LabelSums:
+        """The masked labels, and a share of the sums that a guest is to know."""
+        return self._as_holder().sums_for(to)
+
+    def receive_label_sums(self, message: LabelSums) -> None:
+        """As a guest: what makes the sums complete."""
+        self._as_guest().add_sums(message)
+
+    def _moments(self) -> Moments:
+        """The moments of the party's own columns and the labels."""
+        classes = self.agreement.task == "classes"
+        if self._labels is not None:
+            return Moments.of(self._encoded(), self._target().responses(self._common_labels()), classes=classes)
+        return self._as_guest().moments(moment_matrix(self._encoded()), classes=classes)
+
+    def _target(self) -> Target:
+        if self._labels is None:
+            raise NotFittedError(f"Party {self.name!r} holds no labels.")
+        return Target(self._labels[1], classes=self.agreement.task == "classes")
+
+    def _as_holder(self) -> HolderSums:
+        if self._holder_sums is None:
+            raise ProtocolError(f"Party {self.name!r} was not dealt random numbers to mask labels with.")
+        return self._holder_sums
+
+    def _as_guest(self) -> GuestSums:
+        if self._guest_sums is None:
+            raise ProtocolError(f"Party {self.name!r} was not dealt random numbers to mask columns with.")
+        return self._guest_sums
+
     def _anchor_digest(self) -> bytes:
         # Each party draws its own columns of the anchor: there is nothing to compare but the seed.
         return hashlib.sha256(str(self.anchor_seed).encode()).digest()
@@ -110,7 +237,7 @@ class VerticalParty(Party):
 
     @property
     def held(self) -> Records:
-        """The records that the party trained with."""
+        """The records that the party holds; those in common with all others were trained with."""
         if self._records is None:
             raise NotFittedError(f"Party {self.name!r} has no records at hand: it must take its table first.")
         return self._records
@@ -128,13 +255,34 @@ class VerticalParty(Party):
         return pseudonyms(records.identifiers, key=self.key)
 
     def represent(self, records: Records) -> RecordRepresentation:
-        """Reduce records that are to be predicted."""
-        rows = self.reduce_codes(records.codes)
+        """Reduce records that are to be predicted, with their noise."""
+        rows = self.noisy_codes(records.codes, self.anchor.reference())
         return RecordRepresentation(self.name, self.pseudonyms_of(records), rows, self.instance_models)
 
     def reduce_codes(self, codes: FloatArray) -> FloatArray:
-        """Reduce rows given as codes (n, M)."""
+        """Reduce rows given as codes (n, M), exactly."""
         return self.reduction.transform(self.anchor.encode(np.atleast_2d(codes)))
+
+    # --- noise on what leaves, and on what the party itself explains with: everybody explains the same ------
+
+    def noisy_codes(self, codes: FloatArray, reference: FloatArray) -> FloatArray:
+        """Reduce rows given as codes (n, M), with their noise; one that equals the reference (M,) has none."""
+        differing = self._differing(codes, reference).any(axis=1, keepdims=True)
+        return self.reduce_codes(codes) + differing * self.noise_of(codes)
+
+    def noise_shares(self, codes: FloatArray, reference: FloatArray) -> FloatArray:
+        """The noise of rows (n, M) shared equally among the columns that differ from the reference: (n, M, m).
+
+        A column that equals the reference changes nothing, noise included, and so its value is exactly 0.
+        """
+        differing = self._differing(codes, reference)
+        weights = differing / np.maximum(differing.sum(axis=1, keepdims=True), 1)
+        return np.asarray(weights[:, :, None] * self.noise_of(codes)[:, None, :])
+
+    def _differing(self, codes: FloatArray, reference: FloatArray) -> BoolArray:
+        """Which columns (n, M) of rows are encoded otherwise than the reference's (M,)."""
+        shifted: BoolArray = np.not_equal(self.anchor.encode(codes), self.anchor.encode(reference[None, :]))
+        return np.stack([shifted[:, block].any(axis=1) for block in self.anchor.encoder.blocks], axis=1)
 
     # --- on disk ------------------------------------------------------------------------------------------
 

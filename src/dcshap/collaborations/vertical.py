@@ -6,21 +6,24 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 from uuid import uuid4
 
-import pandas as pd
+from sklearn.base import is_classifier
 
-from dcshap._tables import as_frame, is_array
+from dcshap._tables import as_frame
 from dcshap._typing import Array, FloatArray
-from dcshap.collaboration.agreement import Agreement
+from dcshap.collaboration.agreement import Agreement, Span
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
+from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
 from dcshap.collaboration.labels import goodness
 from dcshap.collaboration.messages import ANALYST, REQUESTER, JoinReport, PseudonymKey
+from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.party import FULL, Party
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.collaboration.records import Records, in_one_order
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
+from dcshap.collaborations.held_columns import require_disjoint, require_tables
 from dcshap.exceptions import InputError, ModelError, ProtocolError, SchemaError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
 from dcshap.explanation.disclosures import Request
@@ -39,14 +42,24 @@ class VerticalCollaboration(CollaborationEstimator):
     Parameters
     ----------
     model : scikit-learn compatible estimator
-    n_components : int, float or mapping of party name to either, default 0.75
-        Dimensions of each party's representation, as a number or a fraction of its columns, rounded.
+    n_components : int, float, "auto" or mapping of party name to either, default "auto"
+        Dimensions of each party's representation, as a number or a fraction of its columns, rounded. "auto" is about a
+        quarter with a supervised span, three quarters otherwise.
+    span : {"supervised", "private", "random"}, default "supervised"
+        Which directions a party's reduction keeps. `"supervised"`: those that predict the labels, and random ones. A
+        party without labels learns the sums of its columns with them, which nobody else does. `"private"`: those of
+        the `reduction`, as in the paper. `"random"`: random ones.
+    noise : float, default 0.2
+        Noise on everything that leaves a party, as a fraction of each dimension's root mean square. A record always
+        gets the same noise. Without noise the analyst can decode rows by lattice reduction.
     reduction : {"svd", "pca", "random", "lpp"} or scikit-learn transformer, default "svd"
+        Of a private span.
     anchor : {"gaussian", "uniform"}, default "gaussian"
         Where the reference is taken from; vertical parties need no alignment.
     n_anchor : int, default 2000
     schema : Schema, optional
-        The dictionary of all parties' columns; built from the tables by default.
+        The dictionary of all parties' columns; built from each party's table by default. With a supervised span
+        categories are then one-hot, ranges robust, and numbers of large tables may bend.
     scaled : bool, default True
     missing : {"error", "reference"}, default "error"
     instance_models : bool, default True
@@ -69,8 +82,10 @@ class VerticalCollaboration(CollaborationEstimator):
     def __init__(
         self,
         model: Any,
-        n_components: int | float | Literal["auto"] | Mapping[str, int | float] = 0.75,
+        n_components: int | float | Literal["auto"] | Mapping[str, int | float] = "auto",
         *,
+        span: Span = "supervised",
+        noise: float = NOISE,
         reduction: ReductionKind | Any = "svd",
         anchor: AnchorKind = "gaussian",
         n_anchor: int = 2000,
@@ -82,6 +97,8 @@ class VerticalCollaboration(CollaborationEstimator):
     ) -> None:
         self.model = model
         self.n_components = n_components
+        self.span = span
+        self.noise = noise
         self.reduction = reduction
         self.anchor = anchor
         self.n_anchor = n_anchor
@@ -91,11 +108,14 @@ class VerticalCollaboration(CollaborationEstimator):
         self.instance_models = instance_models
         self.random_state = random_state
 
-    def fit(self, X: Mapping[str, Any], y: Any, *, label_party: str | None = None) -> Self:
+    def fit(self, X: Mapping[str, Any], y: Any, *, label_party: str | None = None, refit_span: bool = False) -> Self:
         """Train on each party's columns, and the labels of the one party that holds them.
 
         Records are matched by a DataFrame's index, or by position in arrays of the same length; those that not all
-        parties hold are left out and counted in `joined_`.
+        parties hold are left out and counted in `joined_`: nothing of them but their pseudonyms leaves a party.
+
+        Trained again, a party keeps its private maps, unless a whole number as `random_state` draws them anew: a record
+        that was sent before is sent as it was then.
 
         Parameters
         ----------
@@ -104,22 +124,39 @@ class VerticalCollaboration(CollaborationEstimator):
             A Series is matched by its index, anything else row by row with the label party's table.
         label_party : str, optional
             Who holds the labels; the first party by default.
+        refit_span : bool, default False
+            Find new maps. Who has seen records through two maps knows more of them than through one.
         """
-        X = _require_tables(X, self.schema)
+        X = require_tables(X, self.schema)
         if y is None:
             raise InputError("One party must bring labels. Got None as `y`.")
         holder = next(iter(X)) if label_party is None else label_party
         if holder not in X:
             raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
         self._start()
-        parties = self._gather(X, y, holder)
         analyst = Analyst(self.model)
-        # From the root, so that a run can be repeated: records are joined in the order of their pseudonyms.
-        key = derived_seed(self._root, "pseudonyms").to_bytes(SEED_BITS // 8, "big")
-        parties[min(parties)].receive_pseudonym_key(PseudonymKey(key))
+        parties = self._gather(X, y, holder, refit_span=refit_span)
+        kept = not refit_span and self._keep_maps(parties)
+        if not kept and self._known_parties():
+            warn_of_new_maps()
+        parties[min(parties)].receive_pseudonym_key(PseudonymKey(self._pseudonym_key()))
         # The model is shared when the first view needs it: not everybody may agree to what it contains.
-        self._train(training("vertical", share=False), parties, analyst, holder=holder)
+        self._train(training("vertical", span=self.span, kept=kept, share=False), parties, analyst, holder=holder)
         return self
+
+    def _keep_maps(self, parties: Mapping[str, VerticalParty]) -> bool:
+        """Whether all parties could take over the maps of an earlier training; each party's is its own."""
+        known = self._known_parties()
+        for name, party in parties.items():
+            if name in known:
+                party.keep_maps(known[name])
+        return all(party.has_maps for party in parties.values())
+
+    def _pseudonym_key(self) -> bytes:
+        """The key of an earlier training, or from the root: records are joined in the order of their pseudonyms."""
+        for party in self._known_parties().values():
+            return bytes(party.key)
+        return derived_seed(self._root, "pseudonyms").to_bytes(SEED_BITS // 8, "big")
 
     @property
     def joined_(self) -> JoinReport:
@@ -127,20 +164,21 @@ class VerticalCollaboration(CollaborationEstimator):
         self._require_fitted()
         return self.analyst_.joined
 
-    def _gather(self, X: Mapping[str, Any], y: Any, holder: str) -> dict[str, VerticalParty]:
+    def _gather(self, X: Mapping[str, Any], y: Any, holder: str, *, refit_span: bool) -> dict[str, VerticalParty]:
+        warn_of_no_noise(self.noise)
         parties: dict[str, VerticalParty] = {}
 
         def gather(name: str) -> None:
             parties[name] = VerticalParty(
                 name,
-                self._agreement(name, X[name]),
+                self._agreement(name, X[name], refit_span=refit_span),
                 private_seed=self._private_seed(name),
                 instance_models=self.instance_models,
             )
             parties[name].take(X[name], y if name == holder else None)
 
         for_each(X, gather)
-        _require_disjoint(parties)
+        require_disjoint(parties)
         if self.schema is not None:
             held = {column for party in parties.values() for column in party.agreement.schema.names}
             unheld = [column for column in self.schema.names if column not in held]
@@ -148,9 +186,9 @@ class VerticalCollaboration(CollaborationEstimator):
                 raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")
         return parties
 
-    def _agreement(self, name: str, table: Any) -> Agreement:
+    def _agreement(self, name: str, table: Any, *, refit_span: bool) -> Agreement:
         if self.schema is None:
-            schema = Schema.from_frames({name: table})
+            schema = self._schema_of(name, table, refit_span=refit_span)
         else:
             held = set(as_frame(table).columns)
             schema = self.schema.select([column for column in self.schema.names if column in held])
@@ -163,13 +201,26 @@ class VerticalCollaboration(CollaborationEstimator):
             schema,
             n_components=n_components,
             reduction=self.reduction,
-            span="private",
-            noise=0.0,
+            span=self.span,
+            span_rounds=0,
+            noise=self.noise,
+            task="classes" if is_classifier(self.model) else "number",
             anchor=self.anchor,
             n_anchor=self.n_anchor,
             scaled=self.scaled,
             missing=self.missing,
         )
+
+    def _schema_of(self, name: str, table: Any, *, refit_span: bool) -> Schema:
+        """A party's own dictionary: the one of an earlier training, or a new one."""
+        tables = {name: table}
+        found = Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
+        known = self._known_parties().get(name)
+        # One more row may move a column's range. The maps are of coordinates that were scaled by the old one.
+        if known is None or refit_span or set(known.agreement.schema.names) != set(found.names):
+            return found
+        earlier: Schema = known.agreement.schema
+        return earlier
 
     # --- prediction: needs every party's representation of the record -----------------------------------------
 
@@ -289,33 +340,3 @@ class VerticalCollaboration(CollaborationEstimator):
 
         for_each(X, find)
         return in_one_order(held)
-
-
-def _require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
-    if not isinstance(X, Mapping):
-        raise InputError("Data must be a mapping of party name to table.")
-    if len(X) < 2:
-        raise InputError(f"A collaboration needs at least two parties. Got {len(X)}.")
-    arrays = [name for name, table in X.items() if is_array(table)]
-    if schema is not None and arrays:
-        raise InputError(f"With a given schema {arrays} must bring DataFrames, so that columns are known.")
-    lengths = {name: len(as_frame(table)) for name, table in X.items() if not isinstance(table, pd.DataFrame)}
-    if len(set(lengths.values())) > 1:
-        raise InputError(
-            f"Arrays are matched row by row and must have the same length. Got {lengths}. Pass pandas DataFrames with "
-            f"the record identifier as index to match by it."
-        )
-    return {name: _with_names(name, table) if is_array(table) else table for name, table in X.items()}
-
-
-def _with_names(party: str, array: Any) -> pd.DataFrame:
-    """An array's columns carry the party's name, or two parties' x0 would be two features of one name."""
-    frame = as_frame(array)
-    return frame.set_axis([f"{party}.{column}" for column in frame.columns], axis=1)
-
-
-def _require_disjoint(parties: Mapping[str, VerticalParty]) -> None:
-    names = [column for party in parties.values() for column in party.agreement.schema.names]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise SchemaError(f"Each column must belong to one party. Held by several: {twice}. Rename or drop them.")

@@ -43,6 +43,7 @@ def disclose_columns(
     names = party.agreement.schema.names
     if party.linear_reduction is not None:
         offsets = column_offsets(party, records.codes, row.codes, party.linear_reduction.weights)
+        offsets += party.noise_shares(records.codes, row.codes)
         # Algorithm 3, lines 1 to 4: F_i is linear, so F_i of every coalition is a sum of these
         return RecordOffsets(party.name, party.pseudonyms_of(records), names, party.reduce_codes(row.codes)[0], offsets)
     if len(names) > MAX_TABLE:
@@ -54,7 +55,11 @@ def disclose_columns(
     # Algorithm 3, line 1: S
     inside = (np.arange(1 << len(names))[:, None] >> np.arange(len(names))) & 1 == 1
     # Algorithm 3, lines 2 to 4: X'_i, the party's columns of all coalitions, and F_i(X'_i)
-    rows = [party.reduce_codes(np.where(inside, x, row.codes)) for x in filled]
+    noise = party.noise_shares(records.codes, row.codes)
+    rows = [
+        party.reduce_codes(np.where(inside, x, row.codes)) + inside.astype(np.float64) @ shares
+        for x, shares in zip(filled, noise, strict=True)
+    ]
     table = np.stack(rows) if rows else np.empty((0, len(inside), party.reduce_codes(row.codes).shape[1]))
     return CoalitionTable(party.name, party.pseudonyms_of(records), names, table)
 

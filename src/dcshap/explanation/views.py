@@ -42,7 +42,10 @@ def disclose(party: VerticalParty, records: Records, *, reference: Any = "anchor
     row = chosen_reference(party, reference)
     # Algorithm 4, inputs: the guest's features x̂_g and reference r̂_g, both as representations
     return RecordVectors(
-        party.name, party.pseudonyms_of(records), party.reduce_codes(records.codes), party.reduce_codes(row.codes)[0]
+        party.name,
+        party.pseudonyms_of(records),
+        party.noisy_codes(records.codes, row.codes),
+        party.reduce_codes(row.codes)[0],
     )
 
 
@@ -162,7 +165,9 @@ def _view_offsets(
     offsets = np.zeros((len(codes), n_own + len(vectors), len(base)))
     # Algorithm 4, lines 6, 7 and 14: F_h is linear, so F_h(x'_h) is F_h(r_h) plus what the columns in s add
     base[slices[party.name]] = party.reduce_codes(reference)[0]
-    offsets[:, :n_own, slices[party.name]] = column_offsets(party, codes, reference, reduction.weights)
+    offsets[:, :n_own, slices[party.name]] = column_offsets(
+        party, codes, reference, reduction.weights
+    ) + party.noise_shares(codes, reference)
     for position, each in enumerate(vectors):  # Algorithm 4, lines 8 to 12: x'_g is r̂_g, or x̂_g
         base[slices[each.party]] = each.absent
         offsets[:, n_own + position, slices[each.party]] = each.present - each.absent
@@ -179,11 +184,13 @@ def _view_points(
     """The model's input for a record and its coalitions, where the party's reduction is not linear."""
     slices, n_own = columns_in_common_space(shared.widths), codes.shape[1]
     filled = np.where(np.isnan(codes), party.anchor.reference(), codes)
+    noise = party.noise_shares(codes, reference)
 
     def points_of(sample: int, inside: BoolArray) -> FloatArray:
         z = np.empty((len(inside), sum(shared.widths.values())))
         own = np.where(inside[:, :n_own], filled[sample], reference)  # Algorithm 4, lines 6 and 7: x'_h
-        z[:, slices[party.name]] = party.reduce_codes(own)  # Algorithm 4, line 14: F_h(X'_h)
+        # Algorithm 4, line 14: F_h(X'_h), with the noise that the columns in s share
+        z[:, slices[party.name]] = party.reduce_codes(own) + inside[:, :n_own].astype(np.float64) @ noise[sample]
         for position, each in enumerate(vectors):
             bar = min(n_own + position, inside.shape[1] - 1)  # the last where parties are merged
             # Algorithm 4, lines 8 to 12: x'_g

@@ -46,4 +46,6 @@ class Cast:
             return self.parties[:1]
         if role == "holder":
             return () if self.holder is None else (self.holder,)
+        if role == "guest":
+            return () if self.holder is None else tuple(name for name in self.parties if name != self.holder)
         return self.viewers if role == "viewer" else self.parties

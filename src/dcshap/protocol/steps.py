@@ -14,12 +14,17 @@ from dcshap.collaboration.messages import (
     AnchorDigest,
     AnchorSeed,
     Commit,
+    CommonRecords,
     Greeting,
+    GuestTriple,
     HeldColumns,
     Hello,
+    HolderTriple,
     Integration,
     Introduction,
     JoinReport,
+    LabelSums,
+    MaskedColumns,
     MaskedMoments,
     Message,
     PairKey,
@@ -27,6 +32,7 @@ from dcshap.collaboration.messages import (
     PseudonymKey,
     Ready,
     RecordLabels,
+    RecordPseudonyms,
     RecordRepresentation,
     Representation,
     Resume,
@@ -70,6 +76,7 @@ Role = Literal[
     "lead",  # the first party by name
     "later",  # each party that comes after the sender by name
     "holder",  # the vertical party that holds the labels
+    "guest",  # each other vertical party
     "viewer",  # each party through whose eyes an explanation is
 ]
 CALL = "call"  # sent when the analyst calls for it, once everybody is that far
@@ -170,10 +177,29 @@ _SHARED_SPAN = (
     Step("moments", "party", "lead", MaskedMoments, sealed=True, on=CALL, after=("pair_key",)),
     Step("basis", "lead", "party", SpanBasis, sealed=True, on=CALL, after=("moments",)),
 )
-_RECORDS = (
+_MATCHING = (
     Step("pseudonym_key", "lead", "party", PseudonymKey, sealed=True, on=CALL, after=("drawn",)),
-    Step("records", "party", "analyst", RecordRepresentation, sealed=True, on=CALL, after=("pseudonym_key",)),
-    Step("labels", "holder", "analyst", RecordLabels, sealed=True, on=CALL, after=("pseudonym_key",)),
+    Step("pseudonyms", "party", "analyst", RecordPseudonyms, sealed=True, on=CALL, after=("pseudonym_key",)),
+    Step("common", "analyst", "party", CommonRecords, sealed=True, after=("pseudonyms",)),
+)
+# The analyst deals randomness, and never sees what the parties mask with it.
+_LABEL_SUMS = (
+    Step("holder_triple", "analyst", "holder", HolderTriple, sealed=True, after=("common",)),
+    Step("guest_triple", "analyst", "guest", GuestTriple, sealed=True, after=("common", "holder_triple")),
+    Step(
+        "masked_columns",
+        "guest",
+        "holder",
+        MaskedColumns,
+        sealed=True,
+        on=CALL,
+        after=("holder_triple", "guest_triple"),
+    ),
+    Step("label_sums", "holder", "guest", LabelSums, sealed=True, on="masked_columns"),
+)
+_RECORDS = (
+    Step("records", "party", "analyst", RecordRepresentation, sealed=True, on=CALL, after=("common", "label_sums")),
+    Step("labels", "holder", "analyst", RecordLabels, sealed=True, on=CALL, after=("common",)),
     Step("joined", "analyst", "party", JoinReport, sealed=True, after=("records", "labels")),
 )
 _MODEL = (Step("model", "analyst", "party", SharedModel, sealed=True, after=("joined",)),)
@@ -227,10 +253,10 @@ def training(kind: str, *, span: str = "private", rounds: int = 0, kept: bool = 
         spans = {"supervised": _supervised_span(rounds), "shared": _SHARED_SPAN}
         agreeing = (*_ANCHOR, *(() if kept else spans.get(span, ())))
         steps = (*agreeing, *_rows(agreeing[-1].name), *_committing("integration"))
-    elif share:
-        steps = (*_ANCHOR, *_RECORDS, *_MODEL, *_committing("model"))
     else:
-        steps = (*_ANCHOR, *_RECORDS, *_committing("joined"))
+        finding = _LABEL_SUMS if span == "supervised" and not kept else ()
+        ending = (*_MODEL, *_committing("model")) if share else _committing("joined")
+        steps = (*_ANCHOR, *_MATCHING, *finding, *_RECORDS, *ending)
     return Protocol(f"train {kind}ly", steps)
 
 

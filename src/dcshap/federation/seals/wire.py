@@ -26,6 +26,7 @@ from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.messages import Message
 from dcshap.collaboration.records import Pseudonyms
 from dcshap.collaboration.summation import Words
+from dcshap.collaboration.triples import Integers
 from dcshap.exceptions import ProtocolError
 from dcshap.explanation import disclosures as explanation
 from dcshap.explanation.statement import PartyExplanation
@@ -123,6 +124,7 @@ _FIELDS: Mapping[Any, _Field] = {
     FloatArray: _array("f", 8),
     Pseudonyms: _array("V", 16),
     Words: _array("u", 1),
+    Integers: _array("u", 8),
     Array: _array("biufU"),
     Alignment: _Field(_alignment_bytes, _read_alignment, _holds_alignment),
     pd.DataFrame: _Field(

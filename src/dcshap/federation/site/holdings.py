@@ -53,10 +53,7 @@ def load_data(config: CollaborationConfig, *, base: Path, task: str = "classes")
         table = table.set_index(config.id)
     present = [name for name in agreed.names if name in set(table.columns)]
     schema = agreed.select(present) if config.kind == "vertical" else agreed
-    settings = dict(config.agreement)
-    if config.kind == "vertical":
-        settings |= {"span": "private", "noise": 0.0}
-    agreement = Agreement(schema, **settings, task=task)  # type: ignore[arg-type]  # checked when it is made
+    agreement = Agreement(schema, **config.agreement, task=task)  # type: ignore[arg-type]  # checked when it is made
     X = table[present]
     schema.codes(X, missing=agreement.missing)  # says what does not fit
     return Data(X, None if config.target is None else table[config.target], agreement, agreed)

@@ -123,7 +123,7 @@ class PartySite:
     def _span(self) -> str:
         """How the span of the next training is found; kept, where there was a training before."""
         agreed = str(self.settings.agreement.get("span", "supervised"))
-        return agreed if self.settings.kind == "vertical" or self._earlier() is None else f"{agreed}, kept"
+        return agreed if self._earlier() is None else f"{agreed}, kept"
 
     def _earlier(self) -> Any:
         """The party as the training before left it, if its maps are to be used again."""
@@ -153,18 +153,17 @@ class PartySite:
 
     def _keep_maps(self, party: HorizontalParty | VerticalParty) -> None:
         """Use the maps of the training before; say so where new ones are found."""
-        earlier, horizontal = self._earlier(), self.settings.kind == "horizontal"
+        earlier = self._earlier()
         if earlier is not None:
             party.keep_maps(earlier)
-            if not party.has_maps and horizontal:
+            if not party.has_maps:
                 raise ProtocolError(
                     f"Party {self.office.me!r} has maps of a training with other settings. Set `refit_span` at all "
                     f"parties to find new ones."
                 )
         if not party.has_maps and Runs(self.folder).current:
             warn_of_new_maps()
-        if horizontal:
-            warn_of_no_noise(party.agreement.noise)
+        warn_of_no_noise(party.agreement.noise)
 
     def _resume(self, run: str) -> Data:
         """Go on from an earlier training, also one that was prepared here and counts at the analyst already."""
