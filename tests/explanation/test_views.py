@@ -171,7 +171,7 @@ def test_a_column_as_in_the_reference_is_worth_nothing_and_a_whole_reference_has
         assert np.any(found.values != 0)
     party = noisy.parties_["party1"]
     vectors = views.disclose(party, party.records_of(changed["party1"]))
-    np.testing.assert_array_equal(vectors.present, np.tile(vectors.absent, (3, 1)))
+    np.testing.assert_allclose(vectors.present, np.tile(vectors.absent, (3, 1)), rtol=0, atol=1e-12)
 
 
 def test_noise_is_on_what_leaves_and_the_same_every_time(noisy, heart):

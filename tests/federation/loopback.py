@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +71,8 @@ def prepare(
 def sabotage(built: LocalFederation, name: str, orders: Path, how: str = "") -> None:
     """Have a site, from its next start on, misbehave as a file of orders says; see `sabotage/sitecustomize.py`."""
     orders.write_text(how, encoding="utf-8")
-    built.environment(name, {"DCSHAP_SABOTAGE": str(orders), "PYTHONPATH": str(SABOTAGE)})
+    path = os.pathsep.join(filter(None, [str(SABOTAGE), os.environ.get("PYTHONPATH")]))
+    built.environment(name, {"DCSHAP_SABOTAGE": str(orders), "PYTHONPATH": path})
 
 
 def runs_of(site: SiteProcess) -> list[psutil.Process]:
