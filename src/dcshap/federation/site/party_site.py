@@ -14,7 +14,7 @@ import numpy as np
 
 from dcshap.collaboration import HorizontalParty, VerticalParty
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
-from dcshap.collaboration.messages import ANALYST, Hello, Introduction, Message
+from dcshap.collaboration.messages import ANALYST, AnchorSeed, Hello, Introduction, Message
 from dcshap.exceptions import NotFittedError, ProtocolError, StorageError
 from dcshap.explanation.answering import AnsweringParty
 from dcshap.explanation.disclosures import RecordVectors, Request
@@ -143,27 +143,27 @@ class PartySite:
         )
         party.take(data.X, data.y)
         agreement = data.agreement
-        self._keep_maps(party)
+        refusing = self._keep_maps(party)
         rounds = agreement.rounds if agreement.task == "classes" else 0
-        protocol = training(self.settings.kind, span=agreement.span, rounds=rounds, kept=party.has_maps)
+        protocol = training(
+            self.settings.kind, span=agreement.span, rounds=rounds, kept=bool(party.has_maps or refusing)
+        )
         cast = Cast(self._names, holder=introduction.holder or None)
         keeping = KeepingParty(party, run, self.folder, self._warm_up)
-        self._sessions[run, protocol.name] = self._node(protocol, run, cast, [keeping, party])
+        self._sessions[run, protocol.name] = self._node(protocol, run, cast, [*refusing, keeping, party])
         return data
 
-    def _keep_maps(self, party: HorizontalParty | VerticalParty) -> None:
-        """Use the maps of the training before; say so where new ones are found."""
+    def _keep_maps(self, party: HorizontalParty | VerticalParty) -> list[_OtherMaps]:
+        """Use the maps of the training before; say so where new ones are found. Who refuses where that cannot be."""
         earlier = self._earlier()
+        warn_of_no_noise(party.agreement.noise)
         if earlier is not None:
             party.keep_maps(earlier)
             if not party.has_maps:
-                raise ProtocolError(
-                    f"Party {self.office.me!r} has maps of a training with other settings. Set `refit_span` at all "
-                    f"parties to find new ones."
-                )
+                return [_OtherMaps(self.office.me)]
         if not party.has_maps and Runs(self.folder).current:
             warn_of_new_maps()
-        warn_of_no_noise(party.agreement.noise)
+        return []
 
     def _resume(self, run: str) -> Data:
         """Go on from an earlier training, also one that was prepared here and counts at the analyst already."""
@@ -207,6 +207,25 @@ class PartySite:
             if name != party.name
         ]
         explain_view(party, record, blank, index="owen")
+
+
+class _OtherMaps:
+    """Refuses the first step of a training, once all parties have compared their settings."""
+
+    def __init__(self, party: str) -> None:
+        self._party = party
+
+    def send_anchor(self, to: str) -> AnchorSeed:  # noqa: ARG002 - a role's signature
+        raise self._refusal()
+
+    def receive_anchor(self, message: AnchorSeed) -> None:  # noqa: ARG002
+        raise self._refusal()
+
+    def _refusal(self) -> ProtocolError:
+        return ProtocolError(
+            f"Party {self._party!r} has maps of a training with other settings. Set `refit_span` at all parties to "
+            f"find new ones."
+        )
 
 
 def load_trained(config: SiteConfig, collaboration: str) -> Any:
