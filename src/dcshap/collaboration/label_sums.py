@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.labels import target_values
 from dcshap.collaboration.messages import GuestTriple, HolderTriple, LabelSums, MaskedColumns
 from dcshap.collaboration.moments import Moments, class_responses, number_responses
 from dcshap.collaboration.noise import frozen_noise, text_digests
@@ -25,12 +26,10 @@ from dcshap.collaboration.triples import (
     seed_for,
     to_fixed,
 )
-from dcshap.exceptions import InputError, PrivacyError, ProtocolError
-from dcshap.schema.knots import robust_range
+from dcshap.exceptions import PrivacyError, ProtocolError
 
-__all__ = ["MAX_CLASSES", "GuestSums", "HolderSums", "Target", "noisy_responses"]
+__all__ = ["GuestSums", "HolderSums", "Target", "noisy_responses"]
 
-MAX_CLASSES = 100
 RECORDS_PER_SUM = 2  # with fewer records in common, a guest could solve its sums for the labels
 
 
@@ -46,18 +45,9 @@ class Target:
 
     def __init__(self, labels: Array, *, classes: bool) -> None:
         self.classes = classes
-        if classes:
-            self._values = np.unique(labels)
-            if len(self._values) > MAX_CLASSES:
-                raise InputError(
-                    f"A target must have at most {MAX_CLASSES} classes. Got {len(self._values)}. Is it a number? Then "
-                    f"use a regressor."
-                )
-        elif labels.dtype.kind not in "biuf":
-            raise InputError("A regressor predicts numbers. The labels are none.")
-        else:
-            low, high = robust_range(np.asarray(labels, dtype=np.float64))
-            self._values = np.array([low, high if high > low else low + 1.0])
+        self._values = target_values(labels, classes=classes)
+        if not classes and self._values[0] == self._values[1]:
+            self._values = self._values + np.array([0.0, 1.0])
 
     @property
     def width(self) -> int:

@@ -12,8 +12,11 @@ from sklearn.metrics import accuracy_score, r2_score
 from dcshap._tables import as_array
 from dcshap._typing import Array
 from dcshap.exceptions import InputError
+from dcshap.schema.knots import robust_range
 
-__all__ = ["as_labels", "goodness", "require_trainable"]
+__all__ = ["as_labels", "goodness", "require_trainable", "target_values"]
+
+MAX_CLASSES = 100
 
 
 def as_labels(y: Any) -> Array:
@@ -36,6 +39,21 @@ def as_labels(y: Any) -> Array:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError(f"Labels must be finite. {int(np.sum(~np.isfinite(labels)))} are not.")
     return labels
+
+
+def target_values(labels: Array, *, classes: bool, party: str | None = None) -> Array:
+    """What labels (n,) can be, for a supervised span: their classes (K,), or the robust range (2,) of numbers."""
+    if not classes:
+        if labels.dtype.kind not in "biuf":
+            raise InputError("A regressor predicts numbers. The labels are none.")
+        return np.array(robust_range(np.asarray(labels, dtype=np.float64)))
+    found = np.unique(labels)
+    if len(found) > MAX_CLASSES:
+        raise InputError(
+            f"A target must have at most {MAX_CLASSES} classes. {'Got' if party is None else f'Party {party!r} has'} "
+            f"{len(found)}. Is it a number? Then use a regressor."
+        )
+    return found
 
 
 def require_trainable(labels: list[Array], *, classifier: bool) -> Array:

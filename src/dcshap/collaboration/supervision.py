@@ -13,20 +13,18 @@ import numpy as np
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement
-from dcshap.collaboration.labels import require_trainable
+from dcshap.collaboration.labels import require_trainable, target_values
 from dcshap.collaboration.mechanism import MomentPrivacy
 from dcshap.collaboration.messages import MaskedMoments, Targets
 from dcshap.collaboration.moments import Moments, class_responses, number_responses
 from dcshap.collaboration.newton import Logits
 from dcshap.collaboration.span import CommonSpan, common_span, n_predictive
 from dcshap.collaboration.summation import masked, unmasked_sum
-from dcshap.exceptions import InputError, ProtocolError
-from dcshap.schema.knots import robust_range
+from dcshap.exceptions import ProtocolError
 
 __all__ = ["Supervision"]
 
 Chunks = Callable[[], Iterable[FloatArray]]
-MAX_CLASSES = 100
 
 
 class Supervision:
@@ -59,7 +57,7 @@ class Supervision:
     ) -> None:
         self._party, self._agreement, self._names, self._keys, self._seed = party, agreement, names, keys, seed
         self._chunks, self._labels, self._classifier = chunks, labels, agreement.task == "classes"
-        self._targets: dict[str, Array] = {party: self._own_target()}
+        self._targets: dict[str, Array] = {party: target_values(labels, classes=self._classifier, party=party)}
         self._received: dict[str, list[MaskedMoments]] = {}
         self._sent: dict[str, MaskedMoments] = {}
         self._moments: Moments | None = None
@@ -74,19 +72,6 @@ class Supervision:
     def add_target(self, message: Targets) -> None:
         """Take another party's classes, or range."""
         self._targets[message.party] = message.values
-
-    def _own_target(self) -> Array:
-        if self._classifier:
-            classes = np.unique(self._labels)
-            if len(classes) > MAX_CLASSES:
-                raise InputError(
-                    f"A target must have at most {MAX_CLASSES} classes. Party {self._party!r} has {len(classes)}. "
-                    f"Is it a number? Then use a regressor."
-                )
-            return classes
-        if self._labels.dtype.kind not in "biuf":
-            raise InputError("A regressor predicts numbers. The labels are none.")
-        return np.array(robust_range(np.asarray(self._labels, dtype=np.float64)))
 
     def _responses(self) -> FloatArray:
         self._require_all(self._targets)
