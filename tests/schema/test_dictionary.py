@@ -458,3 +458,10 @@ def test_a_column_that_is_empty_in_one_table_takes_its_kind_from_the_others():
     schema = Schema.from_frames([full, empty])
     assert categories_of(schema, "a") == ("x", "y")
     assert np.isnan(schema.codes(empty, missing="reference")).all()
+
+
+def test_a_column_marked_sensitive_stays_so_when_it_is_written_and_read():
+    columns = (Number("age", 0, 9, sensitive=True), Category("sex", ("f", "m"), sensitive=True), Number("pay", 0, 1))
+    again = Schema.from_yaml(Schema(columns).to_yaml())
+    assert [column.sensitive for column in again.columns] == [True, True, False]
+    assert "sensitive" not in again["pay"].to_dict()

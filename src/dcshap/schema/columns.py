@@ -35,6 +35,7 @@ class Number:
     The anchor is drawn around the typical value, so it stands for "feature absent" too; the middle of the range by
     default. Values beyond the range are used as they are, or count as its nearer end where the column is `clipped`.
     With `knots`, from `low` to `high`, the column is encoded by hat functions (`dcshap.schema.knots`), which clip too.
+    What a `sensitive` column holds is to be kept from everybody else as far as that can be.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Number:
     typical: float | None = None
     knots: tuple[float, ...] = ()
     clipped: bool = False
+    sensitive: bool = False
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
@@ -63,7 +65,8 @@ class Number:
         entry: dict[str, Any] = {"kind": "number", "low": _plain(self.low), "high": _plain(self.high)}
         entry |= {} if self.typical is None else {"typical": _plain(self.typical)}
         entry |= {"knots": [_plain(knot) for knot in self.knots]} if self.knots else {}
-        return entry | ({"clipped": True} if self.clipped else {})
+        entry |= {"clipped": True} if self.clipped else {}
+        return entry | ({"sensitive": True} if self.sensitive else {})
 
     @property
     def typical_code(self) -> float:
@@ -75,13 +78,15 @@ class Number:
 class Category:
     """A categorical column: its categories in the order of their codes, how it is encoded, and a typical one.
 
-    `"ordinal"` encodes a category as its position, as the paper does; `"onehot"` as a block of indicators.
+    `"ordinal"` encodes a category as its position, as the paper does; `"onehot"` as a block of indicators. What a
+    `sensitive` column holds is to be kept from everybody else as far as that can be.
     """
 
     name: str
     categories: tuple[Label, ...]
     encoding: Encoding = "ordinal"
     typical: Label | None = None
+    sensitive: bool = False
 
     def __post_init__(self) -> None:
         if len(self.categories) < 2 or len(set(self.categories)) < len(self.categories):
@@ -104,7 +109,8 @@ class Category:
         """What a YAML file says of the column."""
         labels = [_plain(label) for label in self.categories]
         entry = {"kind": "category", "categories": labels, "encoding": self.encoding}
-        return entry if self.typical is None else entry | {"typical": _plain(self.typical)}
+        entry |= {} if self.typical is None else {"typical": _plain(self.typical)}
+        return entry | ({"sensitive": True} if self.sensitive else {})
 
     @property
     def typical_code(self) -> float | None:
@@ -152,20 +158,20 @@ def column_from_dict(name: str, entry: Any) -> Column:
     """The column that `to_dict` wrote."""
     if not isinstance(entry, Mapping) or entry.get("kind") not in ("number", "category"):
         raise SchemaError(f"Column {name!r} must say kind: number or kind: category.")
-    allowed = {"kind", "typical"} | (
+    allowed = {"kind", "typical", "sensitive"} | (
         {"low", "high", "knots", "clipped"} if entry["kind"] == "number" else {"categories", "encoding"}
     )
     extra = sorted(set(map(str, entry)) - allowed)
     if extra:
         raise SchemaError(f"Column {name!r} has unknown keys {extra}. Allowed are {sorted(allowed)}.")
+    sensitive = bool(entry.get("sensitive", False))
     try:
         if entry["kind"] == "number":
-            typical = entry.get("typical")
+            typical = None if entry.get("typical") is None else float(entry["typical"])
             low, high, knots = float(entry["low"]), float(entry["high"]), tuple(map(float, entry.get("knots", ())))
-            return Number(
-                name, low, high, None if typical is None else float(typical), knots, bool(entry.get("clipped", False))
-            )
-        return Category(name, tuple(entry["categories"]), entry.get("encoding", "ordinal"), entry.get("typical"))
+            return Number(name, low, high, typical, knots, bool(entry.get("clipped", False)), sensitive)
+        labels, encoding = tuple(entry["categories"]), entry.get("encoding", "ordinal")
+        return Category(name, labels, encoding, entry.get("typical"), sensitive)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise
