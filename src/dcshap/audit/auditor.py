@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dcshap.audit.alone import analyst_lines
+from dcshap.audit.collusion import collusion_lines
 from dcshap.audit.findings import Audit
 from dcshap.audit.ledgers import ledger_lines
 from dcshap.audit.models import model_line
@@ -51,6 +52,7 @@ def audit_party(
     beside = [release_of(other, seed=seed, n_rows=n_rows) for other in others]
     lines = [
         *analyst_lines(release, beside, table, seed=seed),
+        *collusion_lines(release, table, seed=seed),
         *ledger_lines(party, release, history or History(), table, seed=seed),
         model_line(party, model, release, table, seed=seed),
     ]

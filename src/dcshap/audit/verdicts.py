@@ -35,7 +35,9 @@ class Threshold:
 
 THRESHOLDS: Mapping[str, Threshold] = {
     "noise": Threshold(0.1, 0.01, "noise over the root mean square of a representation"),
-    "lattice": Threshold(0.0, 0.999, "bits by which integer relations stand out beyond chance"),
+    "lattice": Threshold(
+        0.5, 0.999, "bits by which integer relations stand out beyond the controls; half a bit is still chance"
+    ),
     "cells": Threshold(0.10, 0.30, "cells read exactly, above the rate of always guessing the most frequent value"),
     "rows": Threshold(0.0, 0.01, "rows read exactly"),
     "columns": Threshold(0.45, 0.65, "R² of the columns' reconstruction, on average"),
