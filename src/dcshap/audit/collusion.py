@@ -124,6 +124,11 @@ def _sensitive(release: Release, read: _Read, table: Table) -> Line:
     names, shares = [release.schema.names[j] for j in release.sensitive], read.r2[release.sensitive]
     value = float(shares.max())
     words = f"Of the sensitive columns {names[int(shares.argmax())]!r} is read best: {value:.0%} of its variance."
+    if release.avoidance is not None:
+        kept, whole = release.avoidance
+        words += (
+            f" Avoiding them, the span tells {kept:.2f} of the labels' variance; without, it would tell {whole:.2f}."
+        )
     attack = "reading sensitive columns, map known"
     return _judged(attack, "sensitive", value=value, words=words, table=table, per_column=_by_name(names, shares))
 

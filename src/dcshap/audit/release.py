@@ -22,9 +22,10 @@ from dcshap.collaboration.newton import Logits
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.randomness import derived_seed, stream
 from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix, oriented
-from dcshap.collaboration.span import CommonSpan, common_span, n_predictive
+from dcshap.collaboration.span import CommonSpan, common_span, explained, n_predictive
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.schema import Schema
+from dcshap.schema.encoding import sensitive_coordinates
 
 __all__ = ["History", "Release", "release_of"]
 
@@ -89,6 +90,8 @@ class Release:
     labels : array of shape (n,), optional
     n_total : int
         Rows that the party holds.
+    avoidance : (float, float), optional
+        What a supervised span tells of the labels' variance: with sensitive columns avoided, and without.
     notes : tuple of str
     """
 
@@ -105,6 +108,7 @@ class Release:
     noise: float
     labels: Array | None
     n_total: int
+    avoidance: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -151,8 +155,18 @@ def release_of(party: Party, *, seed: int = 0, n_rows: int = N_ROWS) -> Release:
         noise=0.0 if own._noise_scale is None else float(own._noise_scale.max()),
         labels=labels,
         n_total=n_total,
+        avoidance=_cost_of_avoiding(own, labels),
         notes=tuple(notes),
     )
+
+
+def _cost_of_avoiding(party: Party, labels: Array | None) -> tuple[float, float] | None:
+    """What the party's map tells of the labels, and what a span that avoids nothing would, over its own rows."""
+    linear, sensitive = party.linear_reduction, sensitive_coordinates(party.agreement.schema)
+    if linear is None or labels is None or not sensitive or party.agreement.span != "supervised":
+        return None
+    moments, span = own_span(party, labels, avoiding=False)
+    return explained(moments, linear.weights), explained(moments, span.weights)
 
 
 def _labels(party: Party, at: Array) -> Array | None:
@@ -183,13 +197,16 @@ def _expected_span(party: Party, labels: Array | None) -> tuple[FloatArray | Non
         return oriented(leading_eigenvectors(covariance(moments), party.agreement.dimensions), moments[0, 1:]), None
     if party.agreement.span != "supervised":
         return None, None
-    span = own_span(party, labels)
+    _, span = own_span(party, labels)
     party._usual_spread = span.rms
     return span.weights, span.offset
 
 
-def own_span(party: Party, labels: Array | None) -> CommonSpan:
-    """The supervised span of the party's own rows; of random directions alone where it has no labels."""
+def own_span(party: Party, labels: Array | None, *, avoiding: bool = True) -> tuple[Moments, CommonSpan]:
+    """The moments and the supervised span of the party's own rows; random directions alone where it has no labels.
+
+    `avoiding` takes out what columns marked as sensitive could be read from.
+    """
     agreement = replace(party.agreement, epsilon=None)
     classes = agreement.task == "classes" or labels is None
     n_rows = len(party.codes)
@@ -208,10 +225,11 @@ def own_span(party: Party, labels: Array | None) -> CommonSpan:
         for _ in range(rounds):
             newton = newton.updated(newton.contribution(party._encoded(), responses))
         logits = newton.weights
-    return common_span(
+    return moments, common_span(
         moments,
         names=party.anchor.encoder.coordinate_names,
         n_components=agreement.components(max(n_predictive(moments), 1)),
         seed=party.anchor_seed or 0,
         logits=logits,
+        sensitive=sensitive_coordinates(agreement.schema) if avoiding else (),
     )
