@@ -51,14 +51,13 @@ def audit(
     _take(trained, name, table)
     with working("Attacking"):
         found = trained.collaboration.audit(name, thresholds=thresholds, seed=seed)
-    if isinstance(found, Audit):
-        if html is not None:
-            _write_html(found, html)
-        if as_json:
-            print_json(found.to_dict())
-        else:
-            show_audit(found)
-        raise typer.Exit(found.exit_code(strict=strict))
+    if html is not None:
+        _write_html(found, html)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_audit(found)
+    raise typer.Exit(found.exit_code(strict=strict))
 
 
 def thresholds_of(given: list[str] | None) -> dict[str, tuple[float, float]]:
