@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from dcshap._typing import Array, BoolArray, FloatArray
 
@@ -42,7 +43,8 @@ def found_by_model(model: Any, points: FloatArray, labels: Array, *, seed: int =
     """
     rng = np.random.default_rng(seed)
     at = rng.permutation(len(points))[:MOST_ROWS]
-    points, labels = points[at], labels[at]
+    # Scaled alike, since only the data matter here, and some models take long on rows of very different scales.
+    points, labels = (points[at] - points.mean(axis=0)) / np.maximum(points.std(axis=0), 1e-300), labels[at]
     inside = _halves(len(points), n_models, rng)
     confidence = np.stack([_confidence(clone(model), points, labels, chosen) for chosen in inside])
     members, others = [], []
@@ -71,7 +73,7 @@ def _confidence(model: Any, points: FloatArray, labels: Array, chosen: BoolArray
     """The logit of each row's own label (n,), or minus the squared error, of a model trained with the chosen rows."""
     if len(np.unique(labels[chosen])) < 2:
         return np.zeros(len(labels))
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):  # small fits are slower with several threads
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(points[chosen], labels[chosen])
     if not is_classifier(model):
