@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +25,6 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfbase.ttfonts import TTFError, TTFont
 from reportlab.platypus import (
-    HRFlowable,
     KeepTogether,
     ListFlowable,
     ListItem,
@@ -41,8 +41,8 @@ __all__ = ["Letter", "pdf_of"]
 
 # DejaVu comes with matplotlib, and is embedded. Heisei is a font that viewers of PDF have, so that nothing is.
 PLAIN, BOLD, JAPANESE = "DejaVuSans", "DejaVuSans-Bold", "HeiseiKakuGo-W5"
-MARGIN, FOOT = 22 * mm, 18 * mm
-WIDTH = A4[0] - 2 * MARGIN
+MARGIN, FOOT = 20 * mm, 16 * mm
+WIDTH = A4[0] - 2 * MARGIN - 12  # a frame of reportlab's has a padding of 6 points
 GREY = HexColor("#555555")
 
 
@@ -89,58 +89,56 @@ def pdf_of(letter: Letter, *, font: str | Path | None = None) -> bytes:
     font : path, optional
         A TrueType font to embed for Japanese, and whatever else DejaVu has no signs for.
     """
+    _register_fonts()
     setting = Setting(letter.language, JAPANESE if font is None else _given_font(Path(font)))
     pages = _build(letter, setting, pages=0)[1]  # the number of pages is known once they are set
     return _build(letter, setting, pages=pages)[0]
 
 
 def _build(letter: Letter, setting: Setting, *, pages: int) -> tuple[bytes, int]:
-    buffer = io.BytesIO()
+    buffer, foot = io.BytesIO(), [setting.paragraph(text, size=8, color=GREY) for text in letter.foot]
+    height = sum(each.wrap(WIDTH, A4[1])[1] + 2 for each in foot)
     document = SimpleDocTemplate(
         buffer,
         pagesize=A4,
         leftMargin=MARGIN,
         rightMargin=MARGIN,
         topMargin=MARGIN,
-        bottomMargin=MARGIN + FOOT / 2,
+        bottomMargin=FOOT + height,
         title=letter.title,
         author=letter.sender.partition("\n")[0],
         lang=letter.language,
         invariant=1,  # the same letter is the same file
     )
 
-    def page_number(canvas: Any, current: Any) -> None:
+    def draw_foot(canvas: Any, current: Any) -> None:
         text = wording(letter.language).say("notice.page", page=str(current.page), pages=str(pages))
-        line = setting.paragraph(text, size=8, align=TA_RIGHT, color=GREY)
-        line.wrapOn(canvas, WIDTH, FOOT)
-        line.drawOn(canvas, MARGIN, FOOT / 2)
+        at = FOOT + height - 2 * mm
+        canvas.setStrokeColor(GREY)
+        canvas.setLineWidth(0.5)
+        canvas.line(MARGIN + 6, at, MARGIN + 6 + WIDTH, at)
+        for line in (*foot, setting.paragraph(text, size=8, align=TA_RIGHT, color=GREY)):
+            at -= line.wrapOn(canvas, WIDTH, A4[1])[1] + 2
+            line.drawOn(canvas, MARGIN + 6, at)
 
-    document.build(_story(letter, setting), onFirstPage=page_number, onLaterPages=page_number)
+    document.build(_story(letter, setting), onFirstPage=draw_foot, onLaterPages=draw_foot)
     return buffer.getvalue(), int(document.page)
 
 
 def _story(letter: Letter, setting: Setting) -> list[Any]:
-    half = WIDTH / 2 - 6
-    addresses = [setting.paragraph(letter.recipient, size=10), setting.paragraph(letter.sender, size=10)]
-    head = Table(
-        [addresses],
-        colWidths=[half + 12, half],
-        style=[("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (0, 0), 0)],
-    )
-    story = [head, Spacer(0, 10 * mm), setting.paragraph(letter.title, size=17, bold=True)]
-    story += [setting.paragraph(letter.about, size=10, color=GREY), Spacer(0, 2 * mm)]
+    addresses = [setting.paragraph(letter.recipient), setting.paragraph(letter.sender)]
+    top = [("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 0)]
+    head = Table([addresses], colWidths=[0.55 * WIDTH, 0.45 * WIDTH], style=top)
+    story = [head, Spacer(0, 8 * mm), setting.paragraph(letter.title, size=16, bold=True)]
+    story += [setting.paragraph(letter.about, color=GREY)]
     for part in letter.parts:
         story += _section(part, setting)
-    if letter.foot:
-        rule = HRFlowable(width="100%", color=GREY, spaceBefore=6 * mm, spaceAfter=2 * mm)
-        story.append(KeepTogether([rule, *(setting.paragraph(text, size=8.5, color=GREY) for text in letter.foot)]))
     return story
 
 
 def _section(part: Section, setting: Setting) -> list[Any]:
-    heading = setting.paragraph(part.heading, size=12, bold=True, space=5 * mm)
-    first, *before = [setting.paragraph(text) for text in part.before] or [Spacer(0, 0)]
-    story = [KeepTogether([heading, first]), *before]
+    heading = setting.paragraph(part.heading, size=12, bold=True, space=4 * mm)
+    story = [KeepTogether([heading, *(setting.paragraph(text) for text in part.before)])]
     if part.items:
         kind = {"bulletType": "1", "bulletFormat": "%s."} if part.numbered else {"bulletType": "bullet", "start": "•"}
         items = [ListItem(setting.paragraph(text), spaceAfter=1.5 * mm) for text in part.items]
@@ -156,14 +154,14 @@ class Setting:
     wide: str
 
     def paragraph(
-        self, text: str, *, size: float = 10.5, bold: bool = False, align: int = 0, color: Any = None, space: float = 0
+        self, text: str, *, size: float = 10, bold: bool = False, align: int = 0, color: Any = None, space: float = 0
     ) -> Any:
         """A paragraph; its line breaks are kept."""
         style = ParagraphStyle(
             "letter",
             fontName=self._font("あ" if self.language == "ja" else "a", bold=bold),
             fontSize=size,
-            leading=1.45 * size,
+            leading=1.4 * size,
             alignment=align,
             spaceBefore=space,
             spaceAfter=1.5 * mm,
@@ -185,21 +183,22 @@ class Setting:
 
 
 def _is_japanese(sign: str) -> bool:
-    """Whether a Japanese font has the sign."""
-    try:
-        return bool(sign.encode("cp932"))
-    except UnicodeEncodeError:
-        return False
+    """Whether a sign is set in the Japanese font: as wide as kana, or plain ASCII between them."""
+    return sign.isascii() or unicodedata.east_asian_width(sign) in ("W", "F", "H")
 
 
 @cache
 def _covered() -> frozenset[int]:
-    """The signs that DejaVu has; the fonts are registered first."""
+    """The signs that DejaVu has."""
+    return frozenset(pdfmetrics.getFont(PLAIN).face.charToGlyph)
+
+
+@cache
+def _register_fonts() -> None:
     folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     for name in (PLAIN, BOLD):
         pdfmetrics.registerFont(TTFont(name, folder / f"{name}.ttf"))
     pdfmetrics.registerFont(UnicodeCIDFont(JAPANESE))
-    return frozenset(pdfmetrics.getFont(PLAIN).face.charToGlyph)
 
 
 @cache
