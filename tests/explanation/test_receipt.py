@@ -4,14 +4,17 @@ import itertools
 import json
 import stat
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -219,16 +222,33 @@ def test_a_key_is_made_once_and_nobody_else_can_read_it(tmp_path):
         Signer.kept_in(tmp_path / "a" / "key")
 
 
-def test_the_key_of_a_certificate_signs_too(horizontal, both):
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+def certificate(name: str, key: rsa.RSAPrivateKey, issuer: str, by: rsa.RSAPrivateKey) -> str:
+    now = datetime.now(UTC)
+    subject, author = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (name, issuer))
+    builder = x509.CertificateBuilder(author, subject, key.public_key(), 7, now, now + timedelta(days=1))
+    return builder.sign(by, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+def test_the_key_of_a_certificate_signs_too_and_its_authority_vouches_for_the_name(horizontal, both):
+    authority, key = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+    root = certificate("root", authority, "root", authority)
     pss = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=padding.PSS.DIGEST_LENGTH)
-    receipt = horizontal.receipt(
-        both["north"], signer=Signer(pem, lambda content: key.sign(content, pss, hashes.SHA256()))
-    )
-    receipt.verify()
-    with pytest.raises(ProtocolError):
-        replace(receipt, model="another").verify()
+
+    def signed(pem: str) -> Receipt:
+        signer = Signer(pem, lambda content: key.sign(content, pss, hashes.SHA256()))
+        found: Receipt = horizontal.receipt(both["north"], signer=signer)
+        return found
+
+    receipt = signed(certificate("north", key, "root", authority))
+    receipt.verify(root=root)
+    with pytest.raises(ProtocolError, match="as it was signed"):
+        replace(receipt, model="another").verify(root=root)
+    with pytest.raises(ProtocolError, match="that of 'south'"):
+        signed(certificate("south", key, "root", authority)).verify(root=root)
+    with pytest.raises(ProtocolError, match="of the given authority"):
+        signed(certificate("north", key, "root", key)).verify(root=root)
+    with pytest.raises(ProtocolError, match="of the given authority"):
+        horizontal.receipt(both["north"]).verify(root=root)
 
 
 # --- hashes --------------------------------------------------------------------------------------------------------
