@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import stat
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -355,3 +357,10 @@ def test_a_party_without_a_model_issues_no_receipt(horizontal, both):
     party.run = both["north"].run or ""
     with pytest.raises(Exception, match="must have a copy of the model"):
         receipt_of(party, both["north"])
+
+
+def test_the_documentation_s_python_runs(capsys):
+    page = Path(__file__).parents[2] / "docs" / "receipts.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    exec(compile(code, "receipts.md", "exec"), {})  # noqa: S102 - our own page
+    assert capsys.readouterr().out.startswith("Both receipts state the same explanation.")
