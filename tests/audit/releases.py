@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import HorizontalCollaboration, datasets
 from dcshap.exceptions import PrivacyWarning
@@ -15,7 +16,14 @@ from dcshap.exceptions import PrivacyWarning
 SETTINGS: dict[str, dict[str, Any]] = {
     "new default": {},
     "old default": {"span": "private", "noise": 0},
-    "paper": {"span": "private", "noise": 0, "anchor": "uniform", "scaled": False},
+    "paper": {
+        "model": KNeighborsClassifier(7),
+        "span": "private",
+        "noise": 0,
+        "alignment": "svd",
+        "anchor": "uniform",
+        "scaled": False,
+    },
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +11,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from dcshap import VerticalCollaboration
-from dcshap.audit import Audit, History, Line, audit_party
+from dcshap.audit import THRESHOLDS, Audit, History, Line, audit_party
 from dcshap.audit.findings import ALONE
+from dcshap.audit.ledgers import ledger_lines
+from dcshap.audit.models import model_line
+from dcshap.audit.release import release_of
 from dcshap.collaboration import Agreement, HorizontalParty, VerticalParty
-from dcshap.exceptions import InputError, PrivacyWarning
+from dcshap.exceptions import InputError
 from dcshap.schema import Schema
 from tests.audit.releases import tables, trained
 
@@ -101,15 +103,18 @@ def unsent(span: Any = "supervised", **settings: Any) -> HorizontalParty:
 
 
 @pytest.mark.parametrize("span", ["supervised", "private", "shared", "random"])
-def test_before_the_first_training_what_would_be_sent_is_attacked(span):
+def test_before_the_first_training_the_release_is_what_would_be_sent(span):
     party = unsent(span)
-    audit = audit_party(party)
-    assert any("Nothing was sent yet" in note for note in audit.notes)
-    assert line(audit, "noise").verdict == "pass"
+    release = release_of(party)
+    assert "Nothing was sent yet" in release.notes[0]
+    assert release.noise == pytest.approx(0.2 * release.rms, rel=0.05)
     assert not party.has_maps
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
-        assert audit_party(unsent(span, noise=0)).verdict == "fail"
+
+
+def test_before_the_first_training_exact_rows_fail_and_noisy_ones_pass_the_analyst_s_lines():
+    exact, noisy = (audit_party(unsent(noise=noise)) for noise in (0, 0.2))
+    assert line(exact, "hidden lattice").verdict == "fail"
+    assert {each.verdict for each in noisy.lines if each.attacker == ALONE} == {"pass"}
 
 
 def test_a_guest_without_labels_is_audited_before_training():
@@ -125,19 +130,22 @@ def test_more_rows_than_are_looked_at_are_sampled_and_it_says_so(heart):
     assert "100 of 149 rows were drawn" in heart.audit("north", n_rows=100).notes[0]
 
 
-def test_the_ledger_decides_about_maps_record_vectors_and_algorithm_3(heart):
+def of_ledger(heart, history: History, attack: str) -> Line:
     party = heart.parties_["north"]
-    columns = len(party.agreement.schema)
+    lines = ledger_lines(party, release_of(party), history, THRESHOLDS, seed=0)
+    return next(each for each in lines if each.attack == attack)
+
+
+def test_the_ledger_decides_about_maps_record_vectors_and_algorithm_3(heart):
+    columns = len(heart.schema_)
     given = History(maps=2, record_vectors={"bank": columns + 5, "shop": 1}, algorithm3=True)
-    audit = audit_party(party, history=given)
-    assert line(audit, "retraining").verdict == "fail"
-    assert line(audit, "record vectors").verdict == "warn"  # the noise keeps them from being solved
-    assert line(audit, "algorithm 3").verdict == "fail"
-    assert line(audit_party(party, history=replace(given, consented=True)), "algorithm 3").verdict == "warn"
-    rows = party.send_representation("analyst").rows
+    assert of_ledger(heart, given, "retraining").verdict == "fail"
+    assert of_ledger(heart, given, "record vectors").verdict == "warn"  # the noise keeps them from being solved
+    assert of_ledger(heart, given, "algorithm 3").verdict == "fail"
+    assert of_ledger(heart, replace(given, consented=True), "algorithm 3").verdict == "warn"
+    rows = heart.parties_["north"].send_representation("analyst").rows
     kept = History(representations=(rows, rows), record_vectors={"bank": columns - 1})
-    audit = audit_party(party, history=kept)
-    assert line(audit, "retraining").verdict == line(audit, "record vectors").verdict == "pass"
+    assert of_ledger(heart, kept, "retraining").verdict == of_ledger(heart, kept, "record vectors").verdict == "pass"
 
 
 @pytest.mark.parametrize(
@@ -151,13 +159,14 @@ def test_the_ledger_decides_about_maps_record_vectors_and_algorithm_3(heart):
     ],
 )
 def test_sums_pass_with_noise_warn_where_many_are_in_them_and_fail_else(heart, history, verdict):
-    assert line(audit_party(heart.parties_["north"], history=history), "sums").verdict == verdict
+    assert of_ledger(heart, history, "sums").verdict == verdict
 
 
 def test_a_model_that_keeps_rows_fails_and_logistic_regression_passes(heart):
     party = heart.parties_["north"]
-    assert line(audit_party(party, model=KNeighborsClassifier(1)), "membership of the model").verdict == "fail"
-    assert line(audit_party(party, model=LogisticRegression()), "membership of the model").verdict == "pass"
+    models = (KNeighborsClassifier(1), LogisticRegression())
+    found = [model_line(party, model, release_of(party), THRESHOLDS, seed=0).verdict for model in models]
+    assert found == ["fail", "pass"]
 
 
 def test_a_vertical_collaboration_is_audited_and_its_record_of_requests_counts():
