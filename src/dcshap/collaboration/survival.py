@@ -53,11 +53,8 @@ def lost_columns(moments: Moments, blocks: Sequence[slice], weights: FloatArray,
     variance, readable = (np.array([np.trace(each[b, b]) for b in blocks]) for each in (covariance, shared.T @ read))
     n_directions = len(moments.responses) - 1
     chance = n_directions * np.array([b.stop - b.start for b in blocks]) / moments.n_rows
-    lost = (
-        (added > np.maximum(MATTERS * added.sum(), ABOVE_CHANCE * chance))
-        & (kept < SURVIVES * added)
-        & (readable < READABLE * variance)
-    )
+    matters = added > np.maximum(MATTERS * added.sum(), ABOVE_CHANCE * chance)
+    lost = matters & (kept < SURVIVES * added) & (readable < READABLE * variance)
     return [name for name, is_lost in zip(names, lost, strict=True) if is_lost]
 
 
