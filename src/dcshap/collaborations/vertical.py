@@ -290,9 +290,10 @@ class VerticalCollaboration(CollaborationEstimator):
         analyst = AnsweringAnalyst(self.analyst_, **options)
         if protocol is not ALGORITHM_3:
             self._share_model()
-        what = {"view": view, "merged": merged, "n_background": n_background}
-        what |= {"reference": reference} if rows is None else {"reference": "given"}
-        return self._ask(X, protocol, analyst, rows=rows, options=options, **what).explanation()
+        what = {"view": view, "merged": merged, "reference": reference if rows is None else "given"}
+        return self._ask(
+            X, protocol, analyst, rows=rows, options=options, n_background=n_background, **what
+        ).explanation()
 
     # --- both: a request, and who answers it ------------------------------------------------------------------
 
