@@ -167,7 +167,7 @@ FIELDS: dict[type[Message], set[str]] = {
     Commit: {"run"},
     Request: {
         *("requester", "identifier", "collaboration", "run", "protocol", "records", "view", "merged", "reference"),
-        *("written", "certificate", "signature"),
+        *("n_background", "written", "certificate", "signature"),
     },
     RecordVectors: {"party", "pseudonyms", "present", "absent"},
     RecordOffsets: {"party", "pseudonyms", "names", "absent", "offsets"},

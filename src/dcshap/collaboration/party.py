@@ -227,8 +227,10 @@ class Party:
         """The noise (n, m) on the representation of rows given as codes (n, M): the same whenever they are sent."""
         if self._noise_scale is None:
             raise NotFittedError(f"Party {self.name!r} has no noise yet: it must represent its rows first.")
-        by_name = np.argsort(self.agreement.schema.names)  # the order of columns changes nothing
-        digests = record_digests(codes[:, by_name], private_seed=self.private_seed)
+        by_name = np.argsort(self.anchor.encoder.coordinate_names)  # the order of columns changes nothing
+        # Of coordinates: rows that are encoded alike are represented alike, noise included.
+        parts = [record_digests(rows[:, by_name], private_seed=self.private_seed) for rows in self.anchor.chunks(codes)]
+        digests = np.concatenate(parts) if parts else np.empty((0, 3), dtype=np.uint32)
         return frozen_noise(digests, self._noise_scale, private_seed=self.private_seed, map_name=self._map_name())
 
     def _map_name(self) -> str:

@@ -19,7 +19,7 @@ from dcshap.schema import Schema
 
 __all__ = ["VERSION", "Meeting"]
 
-VERSION = 3  # of the protocol between sites
+VERSION = 4  # of the protocol between sites
 
 
 class Meeting:
