@@ -228,8 +228,9 @@ def vertical(
         for name, table in tables.items()
     ]
     if held_out is not None:
-        score = collaboration.score(held_out[0], spellings.apply(held_out[1]))
-        rows = [row | {"score": score} for row in rows]
+        records, answers = held_out[0], spellings.apply(held_out[1])
+        score = collaboration.score(records, answers)
+        rows = [row | {"score": score} | _worth(collaboration, (records, answers), row["party"]) for row in rows]
     _report(out, model, rows, as_json=as_json)
 
 
@@ -304,7 +305,9 @@ def _held_out_records(
     return records, labels[0].loc[order]
 
 
-def _worth(collaboration: HorizontalCollaboration, held_out: tuple[Any, Any], party: str) -> dict[str, float]:
+def _worth(
+    collaboration: HorizontalCollaboration | VerticalCollaboration, held_out: tuple[Any, Any], party: str
+) -> dict[str, float]:
     """What a party has of collaborating: the same score alone and pooled, and how far explanations are from pooled."""
     found = collaboration.quality(*held_out, party=party)
     first = found.scores.columns[0]

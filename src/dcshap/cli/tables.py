@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -30,6 +30,7 @@ __all__ = [
     "SepOption",
     "SqlOption",
     "UnknownOption",
+    "absent_options",
     "named_files",
     "note_of_identifiers",
     "read_table",
@@ -97,6 +98,14 @@ class Reader:
         return (own + common)[0]
 
 
+def absent_options(missing: str | None, unknown: str) -> dict[str, Any]:
+    """What missing values and unknown categories in rows mean, as `predict` and `explain` take it."""
+    for option, choice in {"--missing": missing or "error", "--unknown": unknown}.items():
+        if choice not in ("error", "reference"):
+            raise typer.BadParameter(f"must be error or reference. Got {choice!r}.", param_hint=option)
+    return ({} if missing is None else {"missing": missing}) | {"unknown": unknown}
+
+
 def read_table(path: str | Path, *, index: str | None = None) -> pd.DataFrame:
     """Read a file of any kind, optionally with a column as the record identifier."""
     return Reader().read(path, index=index)
@@ -152,6 +161,7 @@ class Run:
 
     collaboration: HorizontalCollaboration | VerticalCollaboration
     about: About
+    reader: Reader = field(default_factory=Reader)
 
     def save(self, folder: Path) -> None:
         """Write the collaboration, what the command line must know of it, and a horizontal run's schema to edit."""
@@ -161,8 +171,8 @@ class Run:
         self.collaboration.save(folder, files=files)
 
     @classmethod
-    def load(cls, folder: Path) -> Run:
-        """Read a run."""
+    def load(cls, folder: Path, reader: Reader | None = None) -> Run:
+        """Read a run; `reader` reads the rows that it is asked about."""
         saved = current(folder)
         if not (saved / ABOUT).is_file():
             raise StorageError(f"{folder} must be a folder that `dcshap fit` wrote. It is not.")
@@ -171,7 +181,9 @@ class Run:
         except (ValueError, TypeError) as error:
             raise StorageError(f"{folder / ABOUT} is damaged: train again.") from error
         kind = HorizontalCollaboration if about.kind == "horizontal" else VerticalCollaboration
-        return cls(kind.load(folder), about)
+        # Words that were text in training are text in rows, too.
+        given = reader or Reader()
+        return cls(kind.load(folder), about, replace(given, keep_text=given.keep_text or about.keep_text))
 
     def party(self, name: str | None) -> str:
         """The party that is asking, which must be one of the run."""
@@ -182,22 +194,17 @@ class Run:
             raise InputError(f"--party must be one of {parties}. Got {name!r}.")
         return name
 
-    def _reader(self, reader: Reader | None) -> Reader:
-        """Words that were text in training are text in rows, too."""
-        given = reader or Reader()
-        return replace(given, keep_text=given.keep_text or self.about.keep_text)
-
-    def rows(self, files: Sequence[str], reader: Reader | None = None) -> pd.DataFrame:
+    def rows(self, files: Sequence[str]) -> pd.DataFrame:
         """The rows of a horizontal run's file, without columns that the schema does not know."""
         if len(files) != 1:
             raise InputError(f"A horizontal run takes one file of rows. Got {len(files)}.")
         schema = next(iter(self.collaboration.parties_.values())).agreement.schema  # all parties have the same
-        return self._known_columns(self._reader(reader).read(files[0]), schema.names, files[0])
+        return self._known_columns(self.reader.read(files[0]), schema.names, files[0])
 
-    def records(self, files: Sequence[str], reader: Reader | None = None) -> dict[str, pd.DataFrame]:
+    def records(self, files: Sequence[str]) -> dict[str, pd.DataFrame]:
         """The records of a vertical run by party, from one file with all columns or one per party."""
         columns = {name: p.agreement.schema.names for name, p in self.collaboration.parties_.items()}
-        read, identifier = self._reader(reader).read, self.about.identifier
+        read, identifier = self.reader.read, self.about.identifier
         if len(files) == 1 and not re.match(r"[\w .@-]+=", files[0]):
             table = read(files[0], index=identifier)
             everything = [column for held in columns.values() for column in held]

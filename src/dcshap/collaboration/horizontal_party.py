@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dcshap.collaboration.reduction import covariance, leading_eigenvectors, mom
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.collaboration.supervision import Supervision
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+from dcshap.schema import Absent
 from dcshap.storage import State
 
 __all__ = ["HorizontalParty"]
@@ -200,21 +201,21 @@ class HorizontalParty(Party):
             raise NotFittedError(f"Party {self.name!r} has not received its alignment and the model yet.")
         return self.alignment_
 
-    def points(self, X: Any) -> FloatArray:
+    def points(self, X: Any, **absent: Unpack[Absent]) -> FloatArray:
         """Rows (n, M) as points of the common space (n, d): `G_i(F_i(x))`."""
-        alignment, encoded = self.alignment, self.encode(X)
+        alignment, encoded = self.alignment, self.encode(X, **absent)
         if not len(encoded):
             raise InputError("At least one row must be asked for. Got none.")
         return alignment.transform(self.reduction.transform(encoded))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, **absent: Unpack[Absent]) -> Array:
         """Predict rows (n, M): `h(G_i(F_i(x)))`."""
-        points = self.points(X)
+        points = self.points(X, **absent)
         return np.asarray(self.model_.predict(points))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Any, **absent: Unpack[Absent]) -> FloatArray:
         """Class probabilities (n, K) of rows (n, M)."""
-        points = self.points(X)
+        points = self.points(X, **absent)
         if not hasattr(self.model_, "predict_proba"):
             raise ModelError(f"{type(self.model_).__name__} gives no probabilities: use `predict`.")
         return np.asarray(self.model_.predict_proba(points), dtype=np.float64)

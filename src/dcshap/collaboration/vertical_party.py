@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,7 @@ from dcshap.collaboration.records import Pseudonyms, Records, identifiers, pseud
 from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.span import common_span, n_predictive
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
+from dcshap.schema import Absent
 from dcshap.storage import State
 
 __all__ = ["VerticalParty"]
@@ -271,9 +272,9 @@ class VerticalParty(Party):
         """Have the table at hand again after a restart, to answer from."""
         self._records = self.records_of(X)
 
-    def records_of(self, X: Any) -> Records:
+    def records_of(self, X: Any, **absent: Unpack[Absent]) -> Records:
         """Rows (n, M) that are to be predicted or explained."""
-        return Records.of(X, self.agreement.schema.codes(X, missing=self.agreement.missing))
+        return Records.of(X, self.codes_of(X, **absent))
 
     def pseudonyms_of(self, records: Records) -> Pseudonyms:
         """The records' pseudonyms (n,)."""

@@ -12,7 +12,7 @@ from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, SchemaError
 from dcshap.schema import Schema
 
-__all__ = ["require_disjoint", "require_references", "require_tables"]
+__all__ = ["require_all", "require_disjoint", "require_references", "require_tables"]
 
 
 def require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
@@ -37,6 +37,13 @@ def _with_names(party: str, array: Any) -> pd.DataFrame:
     """An array's columns carry the party's name, or two parties' x0 would be two features of one name."""
     frame = as_frame(array)
     return frame.set_axis([f"{party}.{column}" for column in frame.columns], axis=1)
+
+
+def require_all(X: Any, parties: Mapping[str, Any]) -> None:
+    """Refuse records to which not every party brings its columns."""
+    if not isinstance(X, Mapping) or set(X) != set(parties):
+        given = sorted(map(str, X)) if isinstance(X, Mapping) else type(X).__name__
+        raise InputError(f"Each of {list(parties)} must bring its columns. Got {given}.")
 
 
 def require_disjoint(parties: Mapping[str, VerticalParty], schema: Schema | None) -> None:

@@ -26,12 +26,12 @@ from dcshap.collaborations.quality import Quality, measure_rows
 from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
-from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.engine import RowOptions
 from dcshap.explanation.reference import background_of, reference_of
 from dcshap.explanation.rows import explain_rows
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol.steps import training
-from dcshap.schema import Missing, Schema
+from dcshap.schema import Absent, Missing, Schema
 
 __all__ = ["HorizontalCollaboration"]
 
@@ -201,14 +201,18 @@ class HorizontalCollaboration(CollaborationEstimator):
 
     # --- prediction: a party needs nobody any more ------------------------------------------------------------
 
-    def predict(self, X: Any, *, party: str) -> Array:
-        """Predict rows (n, M) with one party's maps and the model."""
-        prediction: Array = self._party(party).predict(X)
+    def predict(self, X: Any, *, party: str, **absent: Unpack[Absent]) -> Array:
+        """Predict rows (n, M) with one party's maps and the model.
+
+        `missing="reference"` and `unknown="reference"` predict rows with missing values or unknown categories as if
+        these features were absent.
+        """
+        prediction: Array = self._party(party).predict(X, **absent)
         return prediction
 
-    def predict_proba(self, X: Any, *, party: str) -> FloatArray:
-        """Class probabilities (n, K) of rows (n, M) with one party's maps and the model."""
-        probabilities: FloatArray = self._party(party).predict_proba(X)
+    def predict_proba(self, X: Any, *, party: str, **absent: Unpack[Absent]) -> FloatArray:
+        """Class probabilities (n, K) of rows (n, M) with one party's maps and the model; options as of `predict`."""
+        probabilities: FloatArray = self._party(party).predict_proba(X, **absent)
         return probabilities
 
     def score(self, X: Any, y: Any, *, party: str) -> float:
@@ -253,7 +257,7 @@ class HorizontalCollaboration(CollaborationEstimator):
         party: str,
         reference: Any = "anchor",
         n_background: int = N_BACKGROUND,
-        **options: Unpack[EngineOptions],
+        **options: Unpack[RowOptions],
     ) -> PartyExplanation:
         """Explain one party's predictions of rows (n, M).
 
@@ -271,12 +275,13 @@ class HorizontalCollaboration(CollaborationEstimator):
         n_background : int, default 100
             How many rows a background has. Values are averaged over them.
         **options
-            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
+            `groups`, `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in
+            `shapley_values`; `missing` and `unknown` as in `predict`.
         """
         return explain_rows(self._party(party), X, reference=reference, n_background=n_background, **options)
 
     def disagreement(
-        self, X: Any, *, reference: Any = "anchor", threshold: float = 0.05, **options: Unpack[EngineOptions]
+        self, X: Any, *, reference: Any = "anchor", threshold: float = 0.05, **options: Unpack[RowOptions]
     ) -> Disagreement:
         """Explain rows at every party, and say how far the explanations differ, and why.
 

@@ -24,17 +24,17 @@ from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.collaborations.contributions import contributions_of, scorer_of, worth_of_columns
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
-from dcshap.collaborations.held_columns import require_disjoint, require_references, require_tables
+from dcshap.collaborations.held_columns import require_all, require_disjoint, require_references, require_tables
 from dcshap.collaborations.quality import Quality, measure_records
 from dcshap.exceptions import InputError, ModelError, ProtocolError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import Request
-from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.engine import RowOptions, absent_in
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.protocol.steps import ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT, SHARE_MODEL, training
-from dcshap.schema import Missing, Schema
+from dcshap.schema import Absent, Missing, Schema
 
 __all__ = ["VerticalCollaboration"]
 
@@ -195,16 +195,16 @@ class VerticalCollaboration(CollaborationEstimator):
 
     # --- prediction: needs every party's representation of the record -----------------------------------------
 
-    def predict(self, X: Mapping[str, Any]) -> Array:
-        """Predict records, each party bringing its columns (n, M_i); in the order of the first table."""
-        return self._predict(X, probabilities=False)
+    def predict(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> Array:
+        """Predict records, each party bringing its columns (n, M_i), in the first's order; options as horizontally."""
+        return self._predict(X, absent, probabilities=False)
 
-    def predict_proba(self, X: Mapping[str, Any]) -> FloatArray:
+    def predict_proba(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> FloatArray:
         """Class probabilities (n, K) of records, each party bringing its columns (n, M_i)."""
         self._require_fitted()
         if not hasattr(self.analyst_.model_, "predict_proba"):
             raise ModelError(f"{type(self.analyst_.model_).__name__} gives no probabilities: use `predict`.")
-        return self._predict(X, probabilities=True)
+        return self._predict(X, absent, probabilities=True)
 
     def score(self, X: Mapping[str, Any], y: Any) -> float:
         """Accuracy, or R² for a regressor; labels in the order of the first table."""
@@ -232,9 +232,11 @@ class VerticalCollaboration(CollaborationEstimator):
         worth = worth_of_columns(held, self.analyst_.model_, scorer_of(metric, y), points)
         return contributions_of(list(held), worth)
 
-    def _predict(self, X: Mapping[str, Any], *, probabilities: bool) -> Array:
+    def _predict(self, X: Mapping[str, Any], absent: Absent, *, probabilities: bool) -> Array:
         self._require_fitted()
-        asking = self._ask(X, PREDICT, AnsweringAnalyst(self.analyst_, probabilities=probabilities))
+        asking = self._ask(
+            self._records(X, **absent), PREDICT, AnsweringAnalyst(self.analyst_, probabilities=probabilities)
+        )
         if asking.prediction is None:
             raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
         return asking.prediction.values
@@ -250,7 +252,7 @@ class VerticalCollaboration(CollaborationEstimator):
         merged: bool = False,
         reference: Any = "anchor",
         n_background: int = N_BACKGROUND,
-        **options: Unpack[EngineOptions],
+        **options: Unpack[RowOptions],
     ) -> PartyExplanation:
         """Explain the predictions of records, each party bringing its columns (n, M_i).
 
@@ -276,7 +278,8 @@ class VerticalCollaboration(CollaborationEstimator):
         n_background : int, default 100
             How many rows a background has; 500 at most.
         **options
-            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
+            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`;
+            `missing` and `unknown` as in `predict`.
         """
         if index not in ("shapley", "owen"):
             raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
@@ -287,18 +290,20 @@ class VerticalCollaboration(CollaborationEstimator):
         if merged and (view == FULL or index == "owen"):
             raise InputError("`merged` belongs to Algorithm 4: one party's view by Shapley values.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
-        analyst = AnsweringAnalyst(self.analyst_, **options)
+        absent, engine = absent_in(options)
+        analyst = AnsweringAnalyst(self.analyst_, **engine)
         if protocol is not ALGORITHM_3:
             self._share_model()
         what = {"view": view, "merged": merged, "n_background": n_background}
         what |= {"reference": reference} if rows is None else {"reference": "given"}
-        return self._ask(X, protocol, analyst, rows=rows, options=options, **what).explanation()
+        held = self._records(X, **absent)
+        return self._ask(held, protocol, analyst, rows=rows, options=engine, **what).explanation()
 
     # --- both: a request, and who answers it ------------------------------------------------------------------
 
     def _ask(
         self,
-        X: Mapping[str, Any],
+        held: Mapping[str, Records],
         protocol: Protocol,
         analyst: AnsweringAnalyst,
         *,
@@ -307,7 +312,6 @@ class VerticalCollaboration(CollaborationEstimator):
         **what: Any,
     ) -> Asking:
         """Have the parties, and the analyst, answer a request for records, each party bringing its columns."""
-        held = self._records(X)
         if protocol is PREDICT and not all(map(len, held.values())):
             raise InputError("At least one record must be asked for. Got none.")
         records = next(iter(held.values())).identifiers
@@ -331,16 +335,14 @@ class VerticalCollaboration(CollaborationEstimator):
             cast, roles = Cast(tuple(sorted(self.parties_))), {**self.parties_, ANALYST: self.analyst_}
             run_in_memory(SHARE_MODEL, cast, roles, conductor=ANALYST, record=self._record)
 
-    def _records(self, X: Mapping[str, Any]) -> dict[str, Records]:
+    def _records(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> dict[str, Records]:
         """Every party's records, which must be the same, in the order of the first table."""
         self._require_fitted()
-        if not isinstance(X, Mapping) or set(X) != set(self.parties_):
-            given = sorted(map(str, X)) if isinstance(X, Mapping) else type(X).__name__
-            raise InputError(f"Each of {list(self.parties_)} must bring its columns. Got {given}.")
+        require_all(X, self.parties_)
         held: dict[str, Records] = {}
 
         def find(name: str) -> None:
-            held[name] = self.parties_[name].records_of(X[name])
+            held[name] = self.parties_[name].records_of(X[name], **absent)
 
         for_each(X, find)
         return in_one_order(held)

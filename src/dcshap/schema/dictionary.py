@@ -52,9 +52,9 @@ from dcshap.schema.discovery import column_differences, column_from_tables, requ
 from dcshap.schema.kinds import without_identifiers
 from dcshap.schema.knots import n_knots
 from dcshap.schema.notation import read_notation, write_notation
-from dcshap.schema.ranges import Missing, count_outside, require_values
+from dcshap.schema.ranges import Absent, Missing, count_outside, require_values
 
-__all__ = ["Missing", "Schema"]
+__all__ = ["Absent", "Missing", "Schema"]
 
 
 @dataclass(frozen=True)

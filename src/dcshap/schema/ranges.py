@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError, RangeWarning
-from dcshap.schema.columns import Column, Number
+from dcshap.schema.columns import Column, Number, Unknown
 from dcshap.schema.kinds import rows_text
 
-__all__ = ["Missing", "count_outside", "require_values"]
+__all__ = ["Absent", "Missing", "count_outside", "require_values"]
 
 Missing = Literal["error", "reference"]
+
+
+class Absent(TypedDict, total=False):
+    """What stands for an absent feature in rows to predict or explain; `Schema.codes` says what the choices mean.
+
+    A missing value is what was agreed by default, an unknown category an error.
+    """
+
+    missing: Missing
+    unknown: Unknown
 
 
 def require_values(
