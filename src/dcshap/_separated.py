@@ -39,7 +39,8 @@ def read_separated(path: Path, *, sep: str | None = None, keep_text: bool = Fals
     ----------
     path : path
     sep : str, optional
-        One of comma, semicolon, tab or bar by default, whichever makes the most of the first lines.
+        Where the first line has it; otherwise one of comma, semicolon, tab or bar, whichever makes the most of the
+        first lines.
     keep_text : bool
         Whether NA, None and the like are words in columns that hold text.
     """
@@ -48,7 +49,9 @@ def read_separated(path: Path, *, sep: str | None = None, keep_text: bool = Fals
     rows = _first_rows(path, encoding, packed=packed)
     if sep is not None and (len(sep) != 1 and sep != "\\t"):
         raise InputError(f"A separator must be one character, or \\t. Got {len(sep)} characters.")
-    found = _separator(rows) if sep is None else sep.replace("\\t", "\t")
+    found = (sep or "").replace("\\t", "\t")
+    if not found or found not in rows[0]:  # of several files not all need be separated alike
+        found = _separator(rows)
     header = next(csv.reader(rows, delimiter=found), [])
     _require_header(header, path, rows, found)
     given: dict[str, Any] = {"sep": found, "encoding": encoding, "compression": "gzip" if packed else None}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import warnings
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,7 @@ _NAMES: Mapping[str, Kind] = {
     ".xlsx": "excel",
     ".xlsm": "excel",
 }
+_CALLED: Mapping[Kind, str] = {"csv": "a csv", "excel": "an Excel", "feather": "a Feather", "parquet": "a parquet"}
 _OTHERS = {
     b"\xd0\xcf\x11\xe0": "an Excel file of the old kind: save it as .xlsx or csv",
     b"SQLite format 3": "an SQLite database: give sqlite:///FILE instead, and a query with --sql",
@@ -98,8 +101,8 @@ def read_file(path: Path, kind: Kind | None = None, *, reading: Reading | None =
         raise InputError(f"{path} cannot be read: install {error.name or 'its reader'} first.") from error
     except InputError:
         raise
-    except (ValueError, OSError, KeyError, pa.ArrowException) as error:  # pandas' parsing errors are ValueErrors
-        raise InputError(f"{path} cannot be read as a {found} table.") from error
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read as {_CALLED[found]} table.") from error
     return _with_names(table, path)
 
 
@@ -120,7 +123,7 @@ def _read_excel(path: Path, reading: Reading) -> pd.DataFrame:
         if len(book.sheet_names) > 1:
             _warn(f"{path} has {len(book.sheet_names)} sheets: the first one is read.")
         words: dict[str, Any] = {"keep_default_na": False, "na_values": [""]} if reading.keep_text else {}
-        return book.parse(book.sheet_names[0], **words)
+        return pd.read_excel(book, sheet_name=book.sheet_names[0], **words)
 
 
 _READERS: Mapping[Kind, Callable[[Path, Reading], pd.DataFrame]] = {

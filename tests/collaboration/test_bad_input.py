@@ -438,10 +438,16 @@ def test_a_column_held_by_several_parties_is_refused():
     assert "Held by several: ['n1']" in message
 
 
-def test_columns_that_the_agreed_schema_does_not_know_or_nobody_brings_are_refused():
+def test_columns_that_the_agreed_schema_does_not_know_are_ignored_with_a_warning():
     schema = Schema.from_frames([table(40)])
     extra = tables() | {"b": tables()["b"].assign(more=1)}
-    assert "['more'] are not in the schema" in failing(lambda: vertical(schema=schema).fit(extra, LABELS))
+    with pytest.warns(TableWarning, match=r"\['more'\] are not in the schema and are ignored"):
+        run = vertical(schema=schema).fit(extra, LABELS)
+    assert "more" not in run.parties_["b"].agreement.schema.names
+
+
+def test_columns_that_nobody_brings_are_refused():
+    schema = Schema.from_frames([table(40)])
     less = tables() | {"b": tables()["b"].drop(columns="n4")}
     assert "Nobody brings ['n4']" in failing(lambda: vertical(schema=schema).fit(less, LABELS))
 
