@@ -26,6 +26,7 @@ from dcshap.exceptions import (
     ProtocolError,
     RangeWarning,
     SchemaError,
+    TableWarning,
 )
 from dcshap.protocol import Cast, Node
 from dcshap.protocol.memory import MemoryCarrier
