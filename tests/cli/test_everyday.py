@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from typer.main import get_command
 
+from dcshap import HorizontalCollaboration
 from dcshap.cli.main import COMMANDS, app
 from dcshap.cli.tables import Run
 from dcshap.schema import Category, Date, Schema
@@ -174,6 +175,7 @@ def test_unknown_categories_and_missing_values_count_as_absent_where_that_is_sai
 
 def test_an_unknown_category_predicts_as_the_reference_s(folder, run):
     collaboration = Run.load(folder / run).collaboration
+    assert isinstance(collaboration, HorizontalCollaboration)
     party = collaboration.parties_["north"]
     rows = pd.read_csv(folder / "test.csv").drop(columns=["sick", "patient"]).head(5)
     typical = party.agreement.schema["town"].typical
@@ -239,7 +241,7 @@ def test_a_table_that_does_not_fit_is_told_column_by_column(folder, told):
 def test_the_list_of_commands_says_what_each_command_says_of_itself():
     commands = get_command(app)
     for name, said in COMMANDS.items():
-        found = commands.get_command(None, name)  # type: ignore[attr-defined, arg-type]
+        found = commands.get_command(None, name)  # type: ignore[attr-defined]
         assert found is not None
         assert " ".join((found.help or "").split()).startswith(said)
 

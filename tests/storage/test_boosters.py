@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from typing import Any
 
-import catboost
+import catboost  # type: ignore[import-untyped]
 import lightgbm
 import numpy as np
 import pandas as pd

@@ -11,7 +11,7 @@ import numpy as np
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment
-from dcshap.collaboration.labels import as_labels
+from dcshap.collaboration.labels import as_labels, as_weights
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis, Targets
 from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
@@ -36,6 +36,7 @@ class HorizontalParty(Party):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._labels: Array | None = None
+        self._weights: FloatArray = np.zeros(0)
         self._keys: dict[str, bytes] = {}
         self._moments: dict[str, MaskedMoments] = {}
         self._basis: FloatArray | None = None
@@ -44,15 +45,15 @@ class HorizontalParty(Party):
         self.alignment_: Alignment | None = None
         self.model_: Any = None
 
-    def take(self, X: Any, y: Any) -> None:
-        """Take the party's own table (n, M) and labels (n,)."""
+    def take(self, X: Any, y: Any, sample_weight: Any = None) -> None:
+        """Take the party's own table (n, M) and labels (n,), and how much each row counts (n,) for the model."""
         labels = as_labels(y)
         self._take_rows(X)
         if len(labels) != len(self.codes):
             raise InputError(
                 f"Party {self.name!r} must have one label per row. Got {len(self.codes)} rows and {len(labels)} labels."
             )
-        self._labels = labels
+        self._labels, self._weights = labels, as_weights(sample_weight, n_labels=len(labels))
 
     @property
     def labels(self) -> Array:
@@ -182,7 +183,7 @@ class HorizontalParty(Party):
             span = self.supervision.span()
             self._basis, offset, self._usual_spread = span.weights, span.offset, span.rms
         anchor, rows = self._reduce(self._basis, offset)
-        return Representation(self.name, anchor, rows, self._labels, self.instance_models)
+        return Representation(self.name, anchor, rows, self._labels, self.instance_models, self._weights)
 
     def receive_integration(self, message: Integration) -> None:
         """Keep the alignment and the model; from now on the party needs nobody."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import has_fit_parameter
 
 from dcshap._tables import as_array
-from dcshap._typing import Array
+from dcshap._typing import Array, FloatArray
 from dcshap.exceptions import InputError
 from dcshap.schema.knots import robust_range
 
-__all__ = ["as_labels", "goodness", "require_trainable", "target_values"]
+__all__ = ["as_labels", "as_weights", "common_weights", "goodness", "require_trainable", "target_values"]
 
 MAX_CLASSES = 100
 
@@ -39,6 +41,36 @@ def as_labels(y: Any) -> Array:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError(f"Labels must be finite. {int(np.sum(~np.isfinite(labels)))} are not.")
     return labels
+
+
+def as_weights(sample_weight: Any, *, n_labels: int, model: Any = None) -> FloatArray:
+    """How much each label counts (n,); empty where all count alike.
+
+    Parameters
+    ----------
+    sample_weight : array of shape (n,) or None
+    n_labels : int
+    model : estimator, optional
+        What is to be trained with them, which must take them.
+    """
+    if sample_weight is None:
+        return np.zeros(0)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_labels,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError(
+            f"`sample_weight` must hold {n_labels} finite numbers of 0 or more, one for each label, not all 0. Got "
+            f"shape {weights.shape}, {int(np.sum(~(weights >= 0)))} of them missing or negative."
+        )
+    if model is not None and not has_fit_parameter(model, "sample_weight"):
+        raise InputError(f"{type(model).__name__} takes no `sample_weight`: leave it out, or use another model.")
+    return weights
+
+
+def common_weights(parts: Sequence[tuple[FloatArray, int]]) -> FloatArray | None:
+    """The weights (n,) of all parties' labels, given each one's, and how many labels it has; None without any."""
+    if not any(len(weights) for weights, _ in parts):
+        return None
+    return np.concatenate([weights if len(weights) else np.ones(n_labels) for weights, n_labels in parts])
 
 
 def target_values(labels: Array, *, classes: bool, party: str | None = None) -> Array:

@@ -59,6 +59,7 @@ class VerticalParty(Party):
         self._key: bytes | None = None
         self._records: Records | None = None
         self._labels: tuple[list[str], Array] | None = None
+        self._weights: FloatArray = np.zeros(0)
         self._common: Records | None = None
         self._holder_sums: HolderSums | None = None
         self._guest_sums: GuestSums | None = None
@@ -87,8 +88,8 @@ class VerticalParty(Party):
 
     # --- training -----------------------------------------------------------------------------------------
 
-    def take(self, X: Any, y: Any = None) -> None:
-        """Take the party's own columns (n, M), and labels where it is the one that holds them.
+    def take(self, X: Any, y: Any = None, weights: FloatArray | None = None) -> None:
+        """Take the party's own columns (n, M), and labels with their weights where it is the one that holds them.
 
         Records are known by a DataFrame's index, or by their position in an array. Labels that are a Series are
         matched by their own index, others row by row.
@@ -110,6 +111,7 @@ class VerticalParty(Party):
                 f"{len(labels)} labels."
             )
         self._labels = (labelled, labels)
+        self._weights = np.zeros(0) if weights is None else weights
 
     def send_pseudonyms(self, to: str) -> RecordPseudonyms:  # noqa: ARG002 - there is one analyst
         """The pseudonyms of the records that this party can bring to a training, in their own order."""
@@ -156,7 +158,8 @@ class VerticalParty(Party):
 
     def send_labels(self, to: str) -> RecordLabels:  # noqa: ARG002
         """The labels of the records in common under their pseudonyms, from the one party that holds them."""
-        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels)
+        weights = self._of_common(self._weights) if len(self._weights) else self._weights
+        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels, weights)
 
     @property
     def holds_labels(self) -> bool:
@@ -166,13 +169,17 @@ class VerticalParty(Party):
     @property
     def labels(self) -> Array:
         """The labels (n,) of the records in common."""
-        if self._labels is None:
+        return self._of_common(None if self._labels is None else self._labels[1])
+
+    def _of_common(self, values: Array | None) -> Array:
+        """What labels, or their weights, are of the records in common."""
+        if self._labels is None or values is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
         at = {name: row for row, name in enumerate(self._labels[0])}
         unlabelled = sum(name not in at for name in self.common.identifiers)
         if unlabelled:
             raise ProtocolError(f"Records in common must be labelled. {unlabelled} are not.")
-        return np.asarray(self._labels[1][[at[name] for name in self.common.identifiers]])
+        return np.asarray(values[[at[name] for name in self.common.identifiers]])
 
     @property
     def own_moments(self) -> Moments:

@@ -14,7 +14,7 @@ from dcshap.collaboration.agreement import Agreement, Span
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
-from dcshap.collaboration.labels import goodness
+from dcshap.collaboration.labels import as_weights, goodness
 from dcshap.collaboration.messages import ANALYST, REQUESTER, JoinReport, PseudonymKey
 from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.party import FULL, Party
@@ -24,7 +24,14 @@ from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.collaborations.contributions import contributions_of, scorer_of, worth_of_columns
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
-from dcshap.collaborations.held_columns import require_all, require_disjoint, require_references, require_tables
+from dcshap.collaborations.held_columns import (
+    components_of,
+    records_of,
+    require_disjoint,
+    require_holder,
+    require_references,
+    require_tables,
+)
 from dcshap.collaborations.quality import Quality, measure_records
 from dcshap.exceptions import InputError, ModelError, ProtocolError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
@@ -112,7 +119,15 @@ class VerticalCollaboration(CollaborationEstimator):
         self.instance_models = instance_models
         self.random_state = random_state
 
-    def fit(self, X: Mapping[str, Any], y: Any, *, label_party: str | None = None, refit_span: bool = False) -> Self:
+    def fit(
+        self,
+        X: Mapping[str, Any],
+        y: Any,
+        *,
+        label_party: str | None = None,
+        sample_weight: Any = None,
+        refit_span: bool = False,
+    ) -> Self:
         """Train on each party's columns, and the labels of the one party that holds them.
 
         Records are matched by a DataFrame's index, or by position in arrays of the same length; those that not all
@@ -128,19 +143,18 @@ class VerticalCollaboration(CollaborationEstimator):
             A Series is matched by its index, anything else row by row with the label party's table.
         label_party : str, optional
             Who holds the labels; the first party by default.
+        sample_weight : array of shape (n,), optional
+            How much each label counts when the model is trained, in the labels' order. The analyst sees them.
         refit_span : bool, default False
             Find new maps. Who has seen records through two maps knows more of them than through one.
         """
         X = require_tables(X, self.schema)
-        if y is None:
-            raise InputError("One party must bring labels. Got None as `y`.")
-        holder = next(iter(X)) if label_party is None else label_party
-        if holder not in X:
-            raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
+        holder = require_holder(X, y, label_party)
         self._start()
         estimator = self._estimator([y])
         analyst = Analyst(estimator)
-        parties = self._gather(X, y, holder, estimator, refit_span=refit_span)
+        brought = {holder: (y, as_weights(sample_weight, n_labels=len(y), model=estimator))}
+        parties = self._gather(X, brought, estimator, refit_span=refit_span)
         kept = not refit_span and all(self._keep_maps(parties))  # each party's are its own
         if not kept and self._known_parties():
             warn_of_new_maps()
@@ -162,7 +176,7 @@ class VerticalCollaboration(CollaborationEstimator):
         return self.analyst_.joined
 
     def _gather(
-        self, X: Mapping[str, Any], y: Any, holder: str, estimator: Any, *, refit_span: bool
+        self, X: Mapping[str, Any], brought: Mapping[str, tuple[Any, FloatArray]], estimator: Any, *, refit_span: bool
     ) -> dict[str, VerticalParty]:
         warn_of_no_noise(self.noise)
         parties: dict[str, VerticalParty] = {}
@@ -174,7 +188,7 @@ class VerticalCollaboration(CollaborationEstimator):
                 private_seed=self._private_seed(name),
                 instance_models=self.instance_models,
             )
-            parties[name].take(X[name], y if name == holder else None)
+            parties[name].take(X[name], *brought.get(name, ()))
 
         for_each(X, gather)
         require_disjoint(parties, self.schema)
@@ -186,11 +200,7 @@ class VerticalCollaboration(CollaborationEstimator):
         else:
             held = set(as_frame(table).columns)
             schema = self.schema.select([column for column in self.schema.names if column in held])
-        n_components = self.n_components
-        if isinstance(n_components, Mapping):
-            if name not in n_components:
-                raise InputError(f"`n_components` must name every party. It names {sorted(map(str, n_components))}.")
-            n_components = n_components[name]
+        n_components = components_of(self.n_components, name)
         return self._agreed(schema, estimator, n_components=n_components, span_rounds=0)
 
     # --- prediction: needs every party's representation of the record -----------------------------------------
@@ -338,11 +348,4 @@ class VerticalCollaboration(CollaborationEstimator):
     def _records(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> dict[str, Records]:
         """Every party's records, which must be the same, in the order of the first table."""
         self._require_fitted()
-        require_all(X, self.parties_)
-        held: dict[str, Records] = {}
-
-        def find(name: str) -> None:
-            held[name] = self.parties_[name].records_of(X[name], **absent)
-
-        for_each(X, find)
-        return in_one_order(held)
+        return in_one_order(records_of(X, self.parties_, **absent))

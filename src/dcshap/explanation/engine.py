@@ -17,6 +17,7 @@ from dcshap.schema import Absent
 from dcshap.shapley import Explanation
 from dcshap.shapley.game.players import Groups
 from dcshap.shapley.options import EngineOptions
+from dcshap.shapley.parallel import progress_bar
 
 __all__ = [
     "EngineOptions",
@@ -91,7 +92,11 @@ def averaged(
     # Where values are sampled every reference needs draws of its own, or its errors would be those of the others.
     given = options.get("random_state")
     seeds = np.random.default_rng(given).integers(2**63, size=n_references)
-    each = [explain(at, {**options, "random_state": int(seed)}) for at, seed in enumerate(seeds)]
+    each, quiet = [], {**options, "progress": False}  # one bar for all references, not one for each
+    with progress_bar(n_references, shown=options.get("progress", False), what="references") as done:
+        for at, seed in enumerate(seeds):
+            each.append(explain(at, {**quiet, "random_state": int(seed)}))  # type: ignore[typeddict-item]
+            done(1)
     exact = all(one.exact for one in each)
     variance = np.mean([one.standard_errors**2 for one in each], axis=0) / n_references
     return replace(
