@@ -22,16 +22,9 @@ from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.collaboration.records import Records, in_one_order
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.collaborations import held_columns
 from dcshap.collaborations.contributions import contributions_of, scorer_of, worth_of_columns
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
-from dcshap.collaborations.held_columns import (
-    components_of,
-    records_of,
-    require_disjoint,
-    require_holder,
-    require_references,
-    require_tables,
-)
 from dcshap.collaborations.quality import Quality, measure_records
 from dcshap.exceptions import InputError, ModelError, ProtocolError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
@@ -148,8 +141,8 @@ class VerticalCollaboration(CollaborationEstimator):
         refit_span : bool, default False
             Find new maps. Who has seen records through two maps knows more of them than through one.
         """
-        X = require_tables(X, self.schema)
-        holder = require_holder(X, y, label_party)
+        X = held_columns.require_tables(X, self.schema)
+        holder = held_columns.require_holder(X, y, label_party)
         self._start()
         estimator = self._estimator([y])
         analyst = Analyst(estimator)
@@ -191,7 +184,7 @@ class VerticalCollaboration(CollaborationEstimator):
             parties[name].take(X[name], *brought.get(name, ()))
 
         for_each(X, gather)
-        require_disjoint(parties, self.schema)
+        held_columns.require_disjoint(parties, self.schema)
         return parties
 
     def _agreement(self, name: str, table: Any, estimator: Any, *, refit_span: bool) -> Agreement:
@@ -200,7 +193,7 @@ class VerticalCollaboration(CollaborationEstimator):
         else:
             held = set(as_frame(table).columns)
             schema = self.schema.select([column for column in self.schema.names if column in held])
-        n_components = components_of(self.n_components, name)
+        n_components = held_columns.components_of(self.n_components, name)
         return self._agreed(schema, estimator, n_components=n_components, span_rounds=0)
 
     # --- prediction: needs every party's representation of the record -----------------------------------------
@@ -294,7 +287,7 @@ class VerticalCollaboration(CollaborationEstimator):
         if index not in ("shapley", "owen"):
             raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
         self._require_fitted()
-        rows = None if isinstance(reference, str) else require_references(reference, self.parties_)
+        rows = None if isinstance(reference, str) else held_columns.require_references(reference, self.parties_)
         if view != FULL:
             self._party(view)
         if merged and (view == FULL or index == "owen"):
@@ -348,4 +341,4 @@ class VerticalCollaboration(CollaborationEstimator):
     def _records(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> dict[str, Records]:
         """Every party's records, which must be the same, in the order of the first table."""
         self._require_fitted()
-        return in_one_order(records_of(X, self.parties_, **absent))
+        return in_one_order(held_columns.records_of(X, self.parties_, **absent))
