@@ -553,3 +553,12 @@ def test_no_rows_are_no_prediction(method):
     run = HorizontalCollaboration(LogisticRegression(), random_state=0).fit(data)
     with pytest.raises(InputError, match="At least one row"):
         getattr(run, method)(data["party0"][0].iloc[:0], party="party0")
+
+
+def test_a_class_that_parties_spell_differently_is_refused_and_counted():
+    X = table(40)
+    words = np.where(np.asarray(target(X)) > 0, WORD, "no")
+    message = failing(lambda: HorizontalCollaboration().fit({"a": (X, words), "b": (X, np.char.upper(words))}))
+    assert "2 classes have 4 spellings" in message
+    both = np.where(X["n0"] > X["n0"].median(), words, np.char.upper(words))
+    HorizontalCollaboration().fit({"a": (X, both), "b": (X, both)})  # two classes for who has both

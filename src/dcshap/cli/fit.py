@@ -35,7 +35,7 @@ from dcshap.cli.tables import (
     require_column,
     select_columns,
 )
-from dcshap.cli.target import Spellings, is_regression, require_labels
+from dcshap.cli.target import Spellings, is_regression, require_labels, require_one_spelling
 from dcshap.collaboration.noise import NOISE
 from dcshap.exceptions import InputError
 from dcshap.storage import require_writable
@@ -127,7 +127,7 @@ def horizontal(
     require_writable(out)
     reader, spellings = Reader(sep, keep_text, sql or ()), Spellings(labels)
     data = {name: _rows_and_labels(reader, file, target, spellings, name) for name, file in named_files(party).items()}
-    numbers = _require_target({name: y for name, (_, y) in data.items()}, target, regression)
+    numbers = _require_target({name: y for name, (_, y) in data.items()}, target, regression, given=bool(labels))
     columns = Columns(schema, onehot or (), category or (), drop or (), supervised=span == "supervised")
     dictionary, tables = columns.of({name: X for name, (X, _) in data.items()})
     held_out = None
@@ -198,7 +198,7 @@ def vertical(
     tables = {name: reader.read(f, party=name, index=identifier) for name, f in named_files(party).items()}
     holder = _holder(tables, target)
     outcome = spellings.apply(tables[holder].pop(target))
-    numbers = _require_target({holder: outcome}, target, regression)
+    numbers = _require_target({holder: outcome}, target, regression, given=bool(labels))
     note_of_identifiers(tables)
     columns = Columns(schema, onehot or (), category or (), drop or (), supervised=span == "supervised")
     dictionary, tables = columns.of_each(tables)
@@ -258,10 +258,16 @@ def _components(given: str) -> int | float | Literal["auto"]:
     return int(number) if number >= 1 and number.is_integer() else number
 
 
-def _require_target(labels: Mapping[str, pd.Series[Any]], target: str, regression: bool | None) -> bool:
-    """Whether the target is a number to predict, once its labels are such that they can be learned."""
+def _require_target(labels: Mapping[str, pd.Series[Any]], target: str, regression: bool | None, *, given: bool) -> bool:
+    """Whether the target is a number to predict, once its labels are such that they can be learned.
+
+    `given` says that the user has said which spellings mean which class.
+    """
     require_labels(labels, target=target)
-    return is_regression(labels, target=target, asked=regression)
+    numbers = is_regression(labels, target=target, asked=regression)
+    if not numbers and not given:
+        require_one_spelling(labels, target=target)
+    return numbers
 
 
 def _rows_and_labels(

@@ -11,7 +11,7 @@ import typer
 from dcshap.exceptions import InputError
 from dcshap.schema.kinds import alike, no_numbers, rows_text
 
-__all__ = ["Spellings", "is_regression", "require_labels"]
+__all__ = ["Spellings", "is_regression", "require_labels", "require_one_spelling"]
 
 MANY_NUMBERS = 20  # values of a target that is more likely a number than a class
 
@@ -56,7 +56,7 @@ def is_regression(labels: Mapping[str, pd.Series[Any]], *, target: str, asked: b
     Raises
     ------
     InputError
-        If it cannot be told, if text is to be predicted as a number, or if the parties spell a class differently.
+        If it cannot be told, or if text is to be predicted as a number.
     """
     if asked:
         _require_numbers(labels, target)
@@ -68,7 +68,6 @@ def is_regression(labels: Mapping[str, pd.Series[Any]], *, target: str, asked: b
             f"The target {target!r} holds {len(values)} different numbers. Say --regression to predict a number, or "
             f"--classes where each of them is a class."
         )
-    _require_one_spelling(labels, target)
     return False
 
 
@@ -86,7 +85,7 @@ def _require_numbers(labels: Mapping[str, pd.Series[Any]], target: str) -> None:
         )
 
 
-def _require_one_spelling(labels: Mapping[str, pd.Series[Any]], target: str) -> None:
+def require_one_spelling(labels: Mapping[str, pd.Series[Any]], *, target: str) -> None:
     """Refuse classes that differ in capitals or blanks only: they are named on the screen of whoever has the files."""
     counts = {party: each.value_counts() for party, each in labels.items()}
     every = {(type(label) is str, label) for each in counts.values() for label in each.index}

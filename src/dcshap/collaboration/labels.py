@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from dcshap._tables import as_array
 from dcshap._typing import Array, FloatArray
 from dcshap.exceptions import InputError
+from dcshap.schema.kinds import alike
 from dcshap.schema.knots import robust_range
 
 __all__ = ["as_labels", "as_weights", "common_weights", "goodness", "require_trainable", "target_values"]
@@ -94,9 +95,22 @@ def require_trainable(labels: list[Array], *, classifier: bool) -> Array:
     if len(kinds) > 1:
         raise InputError(f"All parties' labels must be of one kind. Got {sorted(kinds)}.")
     together = np.concatenate(labels)
+    if classifier and kinds == {"text"}:
+        _require_one_spelling([set(part.tolist()) for part in labels])
     if classifier and len(np.unique(together)) < 2:
         raise InputError("Labels must have at least two classes over all parties. Got one: there is nothing to learn.")
     return together
+
+
+def _require_one_spelling(classes: list[set[str]]) -> None:
+    """Refuse classes of which parties have different spellings; one that has both means two classes."""
+    groups = [group for group in alike(set().union(*classes)) if all(len(part & set(group)) < 2 for part in classes)]
+    if groups:
+        spellings = sum(map(len, groups))
+        raise InputError(
+            f"All parties must spell a class alike. {len(groups)} classes have {spellings} spellings, which differ in "
+            f"capitals or blanks: change the labels at some parties."
+        )
 
 
 def goodness(model: Any, y: Any, predicted: Array) -> float:
