@@ -12,6 +12,7 @@ import typer
 
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
+from dcshap.cli.receipt import issue_receipts
 from dcshap.cli.tables import (
     KeepTextOption,
     MissingOption,
@@ -68,6 +69,10 @@ def explain(
     sql: SqlOption = None,
     csv: Annotated[Path | None, typer.Option(help="Write all values to a csv file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the explanations.")] = None,
+    receipt: Annotated[Path | None, typer.Option(help="Write a signed receipt per row, without any data.")] = None,
+    openings: Annotated[
+        Path | None, typer.Option(help="Another party's openings, to compare receipts with it.")
+    ] = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
@@ -76,7 +81,11 @@ def explain(
     Examples: `dcshap explain run/ --party north rows.csv`,
     `dcshap explain run/ --party bank bank=bank.csv shop=shop.csv --index owen`
     """
-    require_folder_of(csv, html)
+    require_folder_of(csv, html, receipt)
+    if receipt is not None and party is None:
+        raise InputError("--receipt needs --party: a receipt is signed by the party that explains.")
+    if openings is not None and receipt is None:
+        raise InputError("--openings is for receipts: name their file with --receipt.")
     if jobs == 0:
         raise InputError("--jobs must be a number of cores, or -1 for all of them. Got 0.")
     trained = Run.load(run, Reader(sep, keep_text, sql or ()))
@@ -98,6 +107,8 @@ def explain(
         explanation.to_frame().to_csv(csv, index=False)
     if html is not None:
         _write_html(explanation, html)
+    if receipt is not None:
+        issue_receipts(trained, explanation, receipt, openings=openings)
     show_explanation(explanation, as_json=as_json)
 
 
