@@ -19,7 +19,9 @@ import numpy as np
 from dcshap._typing import FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.anchor import Anchor
+from dcshap.collaboration.cautions import warn_of_lost_columns
 from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorDigest, AnchorSeed, Commit, Prepared
+from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.noise import frozen_noise, noise_scale, record_digests
 from dcshap.collaboration.own_rows import OwnRows
 from dcshap.collaboration.randomness import fresh_seed
@@ -30,6 +32,7 @@ from dcshap.collaboration.reduction import (
     fit_reduction,
     random_basis,
 )
+from dcshap.collaboration.survival import lost_columns
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
 from dcshap.schema import Absent
 from dcshap.storage import State, interpreting, read_folder, write_folder
@@ -232,10 +235,8 @@ class Party:
         """The noise (n, m) on the representation of rows given as codes (n, M): the same whenever they are sent."""
         if self._noise_scale is None:
             raise NotFittedError(f"Party {self.name!r} has no noise yet: it must represent its rows first.")
-        by_name = np.argsort(self.anchor.encoder.coordinate_names)  # the order of columns changes nothing
-        # Of coordinates: rows that are encoded alike are represented alike, noise included.
-        parts = [record_digests(rows[:, by_name], private_seed=self.private_seed) for rows in self.anchor.chunks(codes)]
-        digests = np.concatenate(parts) if parts else np.empty((0, 3), dtype=np.uint32)
+        by_name = np.argsort(self.agreement.schema.names)  # the order of columns changes nothing
+        digests = record_digests(codes[:, by_name], private_seed=self.private_seed)
         return frozen_noise(digests, self._noise_scale, private_seed=self.private_seed, map_name=self._map_name())
 
     def _map_name(self) -> str:
@@ -255,6 +256,12 @@ class Party:
     def linear_reduction(self) -> LinearReduction | None:
         """The reduction where it is linear, so that explanations can use it; None otherwise."""
         return self.reduction if isinstance(self.reduction, LinearReduction) else None
+
+    def _warn_of_lost_columns(self, moments: Moments) -> None:
+        """Warn of columns that the party's own model leans on and that its representation lacks."""
+        if self.linear_reduction is not None:
+            blocks, names = self.anchor.encoder.blocks, self.agreement.schema.names
+            warn_of_lost_columns(self.name, lost_columns(moments, blocks, self.linear_reduction.weights, names))
 
     # --- the end of a training ------------------------------------------------------------------------------
 

@@ -143,8 +143,9 @@ class VerticalParty(Party):
         """Reduce the rows of the records in common, for the analyst, under their pseudonyms."""
         records = self.common
         basis = offset = None
-        if self.agreement.span == "supervised" and not self.has_maps:
-            moments = self._moments()
+        supervised, new_maps = self.agreement.span == "supervised", not self.has_maps
+        moments = self._moments() if new_maps and (supervised or self.holds_labels) else None
+        if supervised and moments is not None:
             span = common_span(
                 moments,
                 names=self.anchor.encoder.coordinate_names,
@@ -154,6 +155,8 @@ class VerticalParty(Party):
             )
             basis, offset, self._usual_spread = span.weights, span.offset, span.rms
         _, rows = self._reduce(basis, offset)
+        if moments is not None:
+            self._warn_of_lost_columns(moments)
         return RecordRepresentation(self.name, self.pseudonyms_of(records), rows, self.instance_models)
 
     def send_labels(self, to: str) -> RecordLabels:  # noqa: ARG002
@@ -308,6 +311,8 @@ class VerticalParty(Party):
         A column that equals the reference changes nothing, noise included, and so its value is exactly 0.
         """
         differing = self._differing(codes, reference)
+        alike = ~differing.any(axis=1)  # encoded alike, though maybe clipped: the noise may still be another
+        differing[alike] = codes[alike] != reference
         weights = differing / np.maximum(differing.sum(axis=1, keepdims=True), 1)
         added = self._noise_in_views(codes) - self._noise_in_views(reference[None, :])
         return np.asarray(weights[:, :, None] * added[:, None, :])

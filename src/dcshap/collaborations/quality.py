@@ -24,7 +24,7 @@ from dcshap.collaboration.labels import as_labels, goodness
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
-from dcshap.exceptions import InputError, ModelError, QualityWarning
+from dcshap.exceptions import InputError, ModelError, NotFittedError, QualityWarning
 from dcshap.explanation.engine import column_offsets, outputs_of
 from dcshap.explanation.joint import disclose_columns, explain_all
 from dcshap.explanation.reference import chosen_reference
@@ -113,7 +113,7 @@ def measure_records(
     """Measure on held-out records and labels (n,) what the joint model gives one party; as `measure_rows`."""
     ordered = {name: parties[name] for name in analyst.widths_}
     labels = _labels_of(y, len(held[party]))
-    trained = next(each.labels for each in ordered.values() if each.holds_labels)
+    trained = _trained_labels(ordered)
 
     def plain(members: list[VerticalParty]) -> tuple[Any, FloatArray]:
         rows, asked = (
@@ -136,6 +136,13 @@ def measure_records(
         "pooled": compared(values.values, _straight_values(models["pooled"][0], list(straight.values()))),
     }
     return Quality(party, table, found)
+
+
+def _trained_labels(parties: Mapping[str, VerticalParty]) -> Array:
+    for party in parties.values():
+        if party.holds_labels:
+            return party.labels
+    raise NotFittedError("The party with the labels has no labels at hand: they are there after `fit`, not from disk.")
 
 
 def _labels_of(y: Any, n_rows: int) -> Array:
