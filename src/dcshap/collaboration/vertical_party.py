@@ -110,8 +110,7 @@ class VerticalParty(Party):
                 f"Party {self.name!r} must have one label per row, or labels with an index. Got {len(names)} rows and "
                 f"{len(labels)} labels."
             )
-        self._labels = (labelled, labels)
-        self._weights = np.zeros(0) if weights is None else weights
+        self._labels, self._weights = (labelled, labels), np.zeros(0) if weights is None else weights
 
     def send_pseudonyms(self, to: str) -> RecordPseudonyms:  # noqa: ARG002 - there is one analyst
         """The pseudonyms of the records that this party can bring to a training, in their own order."""
@@ -161,8 +160,7 @@ class VerticalParty(Party):
 
     def send_labels(self, to: str) -> RecordLabels:  # noqa: ARG002
         """The labels of the records in common under their pseudonyms, from the one party that holds them."""
-        weights = self._of_common(self._weights) if len(self._weights) else self._weights
-        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels, weights)
+        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels, self._of_common(self._weights))
 
     @property
     def holds_labels(self) -> bool:
@@ -175,14 +173,14 @@ class VerticalParty(Party):
         return self._of_common(None if self._labels is None else self._labels[1])
 
     def _of_common(self, values: Array | None) -> Array:
-        """What labels, or their weights, are of the records in common."""
+        """What labels, or their weights where there are any, are of the records in common."""
         if self._labels is None or values is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
         at = {name: row for row, name in enumerate(self._labels[0])}
         unlabelled = sum(name not in at for name in self.common.identifiers)
         if unlabelled:
             raise ProtocolError(f"Records in common must be labelled. {unlabelled} are not.")
-        return np.asarray(values[[at[name] for name in self.common.identifiers]])
+        return np.asarray(values[[at[name] for name in self.common.identifiers]]) if len(values) else values
 
     @property
     def own_moments(self) -> Moments:
