@@ -12,7 +12,7 @@ import typer
 
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
-from dcshap.cli.receipt import issue_receipts
+from dcshap.cli.receipt import issue_receipts, require_signer
 from dcshap.cli.tables import (
     KeepTextOption,
     MissingOption,
@@ -82,10 +82,7 @@ def explain(
     `dcshap explain run/ --party bank bank=bank.csv shop=shop.csv --index owen`
     """
     require_folder_of(csv, html, receipt)
-    if receipt is not None and party is None:
-        raise InputError("--receipt needs --party: a receipt is signed by the party that explains.")
-    if openings is not None and receipt is None:
-        raise InputError("--openings is for receipts: name their file with --receipt.")
+    require_signer(receipt, party=party, openings=openings)
     if jobs == 0:
         raise InputError("--jobs must be a number of cores, or -1 for all of them. Got 0.")
     trained = Run.load(run, Reader(sep, keep_text, sql or ()))

@@ -13,7 +13,7 @@ from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Concordance, Receipt, compare, read_openings, read_receipts, write_receipts
 
-__all__ = ["issue_receipts", "receipt"]
+__all__ = ["issue_receipts", "receipt", "require_signer"]
 
 receipt = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode="markdown", help="Check and compare signed receipts."
@@ -85,6 +85,14 @@ def _show_compared(one: list[Receipt], other: list[Receipt], found: list[Concord
 
 def _findings(found: Concordance) -> list[dict[str, str]]:
     return [{"what": each.what, "outcome": each.outcome, "sentence": each.sentence} for each in found.findings]
+
+
+def require_signer(file: Path | None, *, party: str | None, openings: Path | None) -> None:
+    """Refuse options of `dcshap explain` that do not go together, before anything is explained."""
+    if file is not None and party is None:
+        raise InputError("--receipt needs --party: a receipt is signed by the party that explains.")
+    if openings is not None and file is None:
+        raise InputError("--openings is for receipts: name their file with --receipt.")
 
 
 def issue_receipts(trained: Run, explanation: PartyExplanation, path: Path, *, openings: Path | None) -> None:
