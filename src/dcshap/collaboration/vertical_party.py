@@ -335,7 +335,7 @@ class VerticalParty(Party):
         state.content["key"] = self.key.hex()
         state.arrays["moments"] = self._moment_matrix()
         if self.shared_model_ is not None:
-            state.content |= {"widths": self.shared_model_.widths, "resolution": self.shared_model_.resolution}
+            state.content.update(widths=self.shared_model_.widths, resolution=self.shared_model_.resolution)
             state.models["model"] = self.shared_model_.model
         return state
 
