@@ -11,7 +11,7 @@ import typer
 
 from dcshap.audit import THRESHOLDS, Audit, parse_threshold
 from dcshap.cli.console import DebugOption, JsonOption, error_console, note, output, print_json, print_table, working
-from dcshap.cli.tables import Reader, Run, RunArgument, require_column, require_folder_of, select_columns
+from dcshap.cli.tables import Run, RunArgument, require_column, require_folder_of, select_columns
 from dcshap.exceptions import InputError
 
 __all__ = ["StrictOption", "ThresholdOption", "audit", "show_audit", "thresholds_of"]
@@ -93,7 +93,7 @@ def _take(trained: Run, name: str, table: str | None) -> None:
     file = table or about.files.get(name)
     if file is None:
         raise InputError(f"A saved run holds no rows: give the table that {name!r} trained with.")
-    rows = Reader(keep_text=about.keep_text).read(file, index=about.identifier)
+    rows = trained.reader.read(file, party=name, index=about.identifier)
     if about.identifier is None:
         require_column(rows, about.target, file, what="target column")
     labels = rows[about.target] if about.target in rows.columns else None

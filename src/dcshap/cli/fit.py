@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,6 +25,7 @@ from dcshap.audit import Audit
 from dcshap.cli.audit import StrictOption, show_audit
 from dcshap.cli.columns import Columns
 from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
+from dcshap.cli.held_out import held_out_records, worth
 from dcshap.cli.tables import (
     About,
     KeepTextOption,
@@ -160,7 +160,7 @@ def horizontal(
     if held_out is not None:
         for row in rows:
             row["score"] = collaboration.score(*held_out, party=row["party"])
-            row.update(_worth(collaboration, held_out, row["party"]))
+            row.update(worth(collaboration, held_out, row["party"]))
     _report(out, model, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
 
 
@@ -225,7 +225,7 @@ def vertical(
     held_out = (
         None
         if not test
-        else _held_out_records(reader, test, run.about, {n: t.columns.tolist() for n, t in tables.items()})
+        else held_out_records(reader, test, run.about, {n: t.columns.tolist() for n, t in tables.items()})
     )
     with working("Training"):
         collaboration.fit(tables, outcome, label_party=holder)
@@ -238,7 +238,7 @@ def vertical(
     if held_out is not None:
         records, answers = held_out[0], spellings.apply(held_out[1])
         score = collaboration.score(records, answers)
-        rows = [row | {"score": score} | _worth(collaboration, (records, answers), row["party"]) for row in rows]
+        rows = [row | {"score": score} | worth(collaboration, (records, answers), row["party"]) for row in rows]
     _report(out, model, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
 
 
@@ -257,7 +257,7 @@ def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
 
 
 def _absolute(party: list[str]) -> dict[str, str]:
-    """Where each party's file lies, so that an audit finds it again."""
+    """Where each party's file lies, so that an audit finds it again. A database's address may hold a password."""
     return {name: str(Path(file).absolute()) for name, file in named_files(party).items() if not is_database(file)}
 
 
@@ -300,43 +300,6 @@ def _holder(tables: Mapping[str, pd.DataFrame], target: str) -> str:
             f"Exactly one party must hold the target {target!r}. Got {holders or 'none'}. The columns are {there}."
         )
     return holders[0]
-
-
-def _held_out_records(
-    reader: Reader, files: Sequence[str], about: About, columns: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, pd.DataFrame], pd.Series[Any]]:
-    """Held-out records by party, and their labels in the order of the first party's."""
-    if len(files) == 1 and not re.match(r"[\w .@-]+=", files[0]):
-        named = dict.fromkeys(columns, files[0])
-    else:
-        named = named_files(files, option="--test")
-    if set(named) != set(columns):
-        raise InputError(f"--test must be one file, or one for each of {list(columns)} as NAME=FILE.")
-    tables = {name: reader.read(named[name], party=name, index=about.identifier) for name in columns}
-    labels = [table[about.target] for table in tables.values() if about.target in table.columns]
-    if not labels:
-        raise InputError(f"--test must have the target column {about.target!r} in one of its files.")
-    records = {name: select_columns(tables[name], columns[name], named[name]) for name in columns}
-    order = next(iter(records.values())).index
-    lacking = len(order.difference(labels[0].index))
-    if lacking:
-        raise InputError(f"--test must have a label for every record. {lacking} of {len(order)} have none.")
-    return records, labels[0].loc[order]
-
-
-def _worth(
-    collaboration: HorizontalCollaboration | VerticalCollaboration, held_out: tuple[Any, Any], party: str
-) -> dict[str, float]:
-    """What a party has of collaborating: the same score alone and pooled, and how far explanations are from pooled."""
-    found = collaboration.quality(*held_out, party=party)
-    first = found.scores.columns[0]
-    pooled = found.fidelity["pooled"]
-    return {
-        "alone": float(found.scores[first]["alone"]),
-        "pooled": float(found.scores[first]["pooled"]),
-        "explanations: error": pooled.relative_error,
-        "wrong signs": pooled.wrong_signs,
-    }
 
 
 def _audits(collaboration: HorizontalCollaboration | VerticalCollaboration) -> dict[str, Audit]:

@@ -335,8 +335,7 @@ class VerticalParty(Party):
         state.content["key"] = self.key.hex()
         state.arrays["moments"] = self._moment_matrix()
         if self.shared_model_ is not None:
-            state.content["widths"] = self.shared_model_.widths
-            state.content["resolution"] = self.shared_model_.resolution
+            state.content.update(widths=self.shared_model_.widths, resolution=self.shared_model_.resolution)
             state.models["model"] = self.shared_model_.model
         return state
 
@@ -346,7 +345,6 @@ class VerticalParty(Party):
         party.receive_pseudonym_key(PseudonymKey(bytes.fromhex(state.content["key"])))
         party._own_moments = state.arrays["moments"]
         if "model" in state.models:
-            party.receive_model(
-                SharedModel(state.models["model"], state.content["widths"], state.content["resolution"])
-            )
+            about = (state.content[name] for name in ("widths", "resolution"))
+            party.receive_model(SharedModel(state.models["model"], *about))
         return party
