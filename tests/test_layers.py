@@ -10,7 +10,7 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources", "_machine", "_disk"}
 METHOD = BASE | {"schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -21,6 +21,8 @@ MAY_IMPORT = {
     "_tables": {"exceptions", "_typing"},
     "_bytes": {"exceptions", "_typing"},
     "_sources": {"exceptions", "_typing"},
+    "_machine": set(),
+    "_disk": {"exceptions"},
     "schema": BASE,
     "storage": BASE,
     "shapley": BASE,

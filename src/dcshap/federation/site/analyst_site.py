@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sklearn.base import is_classifier
 
+from dcshap._machine import at_once
 from dcshap.collaboration import Analyst
 from dcshap.collaboration.consent import require_consent
 from dcshap.collaboration.messages import ANALYST, REQUESTER, Greeting, Hello, Introduction, Message, Ready, Resume
@@ -286,8 +286,7 @@ class AnalystSite:
                 raise ProtocolError("A request is answered once. This one is being answered.")
             self._answers[session] = []
         try:
-            with ThreadPoolExecutor(max_workers=len(envelopes)) as threads:
-                replies = threads.map(self._relayed, envelopes, envelopes.values())
+            replies = at_once(lambda to: self._relayed(to, envelopes[to]), envelopes)
             found = {name: [reply] for name, reply in zip(envelopes, replies, strict=True)}
             return found | {ANALYST: self._answers[session]}
         finally:
