@@ -32,7 +32,7 @@ from dcshap.explanation import disclosures as explanation
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.storage import read_model, write_model
 
-__all__ = ["KINDS", "pack", "unpack"]
+__all__ = ["KINDS", "kind_of", "pack", "unpack"]
 
 _MAGIC = b"dcshap message 1\n"
 _DIGEST = 32
@@ -177,6 +177,13 @@ def pack(message: Message) -> bytes:
     header = json.dumps({"kind": kind, "fields": {name: len(part) for name, part in parts}}).encode()
     body = b"".join([_LENGTH.pack(len(header)), header, *(part for _, part in parts)])
     return b"".join([_MAGIC, hashlib.sha256(body).digest(), body])
+
+
+def kind_of(data: bytes) -> str:
+    """The kind of a packed message that one has packed oneself."""
+    at = len(_MAGIC) + _DIGEST + _LENGTH.size
+    (length,) = _LENGTH.unpack_from(data, at - _LENGTH.size)
+    return str(json.loads(data[at : at + length])["kind"])
 
 
 def unpack(data: bytes, *, trusted: Sequence[str] = ()) -> Message:
