@@ -10,7 +10,7 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources", "_machine", "_disk"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources", "_machine", "_disk", "_arrow"}
 METHOD = BASE | {"schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -19,7 +19,8 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
-    "_bytes": {"exceptions", "_typing"},
+    "_arrow": set(),
+    "_bytes": {"exceptions", "_typing", "_arrow"},
     "_sources": {"exceptions", "_typing"},
     "_machine": set(),
     "_disk": {"exceptions"},

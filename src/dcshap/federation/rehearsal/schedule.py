@@ -181,4 +181,3 @@ def random_schedule(kind: str, seed: int) -> Schedule:
 
 def _weights(kind: str) -> Sequence[int]:
     return [1, 2] if kind == "horizontal" else [1, 2, 4, 4, 4, 4]
-
