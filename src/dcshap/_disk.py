@@ -24,16 +24,21 @@ class Disk:
         """Make a folder that nobody but its owner can read."""
         path.mkdir(mode=0o700)
 
-    def write(self, descriptor: int, data: bytes) -> None:
-        """Write bytes to a file and wait until they lie on the disk."""
-        left = memoryview(data)
-        while left:
-            left = left[os.write(descriptor, left) :]
-        os.fsync(descriptor)
+    def write(self, path: Path, data: bytes, *, size: int) -> None:
+        """Write bytes after the first `size` bytes of a file, instead of what follows them; wait until they are there.
 
-    def cut(self, descriptor: int, size: int) -> None:
-        """Cut a file to a size."""
-        os.ftruncate(descriptor, size)
+        The file is made where there is none; nobody but its owner can read it.
+        """
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.ftruncate(descriptor, size)
+            os.lseek(descriptor, size, os.SEEK_SET)
+            left = memoryview(data)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def rename(self, path: Path, target: Path) -> None:
         """Give a file or folder another name; a file takes the place of an earlier one."""
@@ -46,6 +51,16 @@ class Disk:
         else:
             with suppress(OSError):
                 path.unlink()
+
+    @contextmanager
+    def lock(self, folder: Path) -> Iterator[None]:
+        """Wait until no other process has the lock of a folder, and have it."""
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)  # which gives the lock back, as the end of the process would
 
 
 _current = Disk()
@@ -82,8 +97,7 @@ def make_folder(path: Path) -> None:
 
 def create(path: Path, data: bytes) -> None:
     """Write a new file that nobody but its owner can read."""
-    with _in_words(path), _opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
-        _current.write(descriptor, data)
+    append_to(path, data, size=0)
 
 
 def replace(path: Path, data: bytes) -> None:
@@ -97,10 +111,8 @@ def replace(path: Path, data: bytes) -> None:
 
 def append_to(path: Path, data: bytes, *, size: int) -> None:
     """Write bytes after the first `size` bytes of a file; what came after them, cut short by a crash, goes."""
-    with _in_words(path), _opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as descriptor:
-        if os.fstat(descriptor).st_size != size:
-            _current.cut(descriptor, size)
-        _current.write(descriptor, data)
+    with _in_words(path):
+        _current.write(path, data, size=size)
 
 
 def rename(path: Path, target: Path) -> None:
@@ -119,18 +131,5 @@ def locked(folder: Path) -> Iterator[None]:
     """Keep other processes from changing what is in a folder; only those that ask for the same lock wait."""
     with _in_words(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with _current.lock(folder):
         yield
-    finally:
-        os.close(descriptor)  # which gives the lock back, as the end of the process would
-
-
-@contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

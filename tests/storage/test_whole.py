@@ -42,9 +42,9 @@ class FailingDisk(Disk):
         self._step()
         super().make_folder(path)
 
-    def write(self, descriptor: int, data: bytes) -> None:
+    def write(self, path: Path, data: bytes, *, size: int) -> None:
         self._step()
-        super().write(descriptor, data)
+        super().write(path, data, size=size)
 
     def rename(self, path: Path, target: Path) -> None:
         self._step()

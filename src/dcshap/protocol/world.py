@@ -52,6 +52,8 @@ class World(Machine):
         The faults whose event has come.
     restart : callable
         Starts a role's process again, by its name.
+    branch : callable
+        Is told the kind of each event, and may give a fault for it.
     """
 
     def __init__(self, seed: int = 0, faults: Sequence[Fault] = (), *, begins: float = 1.7e9) -> None:
@@ -59,6 +61,7 @@ class World(Machine):
         self.journal: list[tuple[str, str]] = []
         self.happened: list[Fault] = []
         self.restart: Callable[[str], None] = lambda who: None  # noqa: ARG005
+        self.branch: Callable[[str], Fault | None] = lambda kind: None  # noqa: ARG005
         self._seed, self._begins = seed, begins
         self._faults = {fault.at: fault for fault in faults}
         self._chance: dict[str, Random] = {}
@@ -107,11 +110,15 @@ class World(Machine):
             return None
         self.count += 1
         self.journal.append((kind, what))
-        fault = self._faults.get(self.count)
+        fault = self._faults.get(self.count) or self.branch(kind)
         if fault is None or fault.kind not in FAULTS[kind]:  # at random, a kind may not fit what happens
             return None
         self.happened.append(fault)
         return fault
+
+    def add(self, faults: Iterable[Fault]) -> None:
+        """Let more things go wrong."""
+        self._faults |= {fault.at: fault for fault in faults}
 
     def turn_clock(self, who: str, fault: Fault) -> None:
         """Turn a role's clock by an hour or less, forward or back."""
@@ -192,14 +199,10 @@ class FaultyDisk(Disk):
         """Make a folder."""
         self._change("make", lambda: super(FaultyDisk, self).make_folder(path))
 
-    def write(self, descriptor: int, data: bytes) -> None:
+    def write(self, path: Path, data: bytes, *, size: int) -> None:
         """Write bytes, or half of them."""
         half = data[: len(data) // 2]
-        self._change("write", lambda: _write(descriptor, data), torn=lambda: _write(descriptor, half))
-
-    def cut(self, descriptor: int, size: int) -> None:
-        """Cut a file to a size."""
-        self._change("cut", lambda: super(FaultyDisk, self).cut(descriptor, size))
+        self._change("write", lambda: _write(path, data, size), torn=lambda: _write(path, half, size))
 
     def rename(self, path: Path, target: Path) -> None:
         """Give a file or folder another name."""
@@ -211,6 +214,11 @@ class FaultyDisk(Disk):
             self._change("remove", lambda: super(FaultyDisk, self).remove(path))
         except OSError:
             return
+
+    @contextmanager
+    def lock(self, folder: Path) -> Iterator[None]:  # noqa: ARG002
+        """Nobody else writes at the same time."""
+        yield
 
     def _change(self, what: str, change: Callable[[], None], *, torn: Callable[[], None] = lambda: None) -> None:
         world = self._world
@@ -229,5 +237,9 @@ class FaultyDisk(Disk):
             raise world.killed(who, fault)
 
 
-def _write(descriptor: int, data: bytes) -> None:
-    os.write(descriptor, data)  # to memory: there is nothing to wait for
+def _write(path: Path, data: bytes, size: int) -> None:
+    """Write to memory: there is nothing to wait for."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.ftruncate(descriptor, size)
+    os.pwrite(descriptor, data, size)
+    os.close(descriptor)

@@ -209,8 +209,8 @@ class Explanation:
             tables = {name: _table(about[f"{name}_kind"], files[f"{name}.table"]) for name in _TABLES}
             kind = cls._named(about.get("kind", cls.__name__))
             return kind(**arrays, **tables, **kind._labels_from(about))
-        except (FileNotFoundError, ModuleNotFoundError):
-            raise  # neither is damage: no such file, or the table's library is not installed
+        except ModuleNotFoundError as error:
+            raise StorageError("The file's tables are of a library that is not installed here.") from error
         except UNREADABLE as error:
             raise StorageError("The file must be an explanation that was saved whole. It is damaged.") from error
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from random import Random
 
 import numpy as np
 
@@ -13,11 +11,11 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.messages import ANALYST, REQUESTER
 from dcshap.exceptions import DcshapError
 from dcshap.federation.rehearsal.play import PATIENCE, Play
-from dcshap.federation.rehearsal.stage import BUDGET, OFFICER, SCENES, WATCH, Stage
+from dcshap.federation.rehearsal.stage import BUDGET, OFFICER, WATCH, Stage
 from dcshap.federation.rehearsal.verdict import Verdict, check_books, check_folders, digest_of
-from dcshap.protocol.faults import FAULTS, Fault, Killed
+from dcshap.protocol.faults import Fault, Killed
 
-__all__ = ["Outcome", "Schedule", "every_fault", "random_schedule", "rehearse"]
+__all__ = ["Outcome", "Rehearsal", "Schedule", "rehearse"]
 
 _BUDGETS = {OFFICER: BUDGET, WATCH: 10_000}
 _LONG = 120.0  # seconds of the world's time that an action may take beside its faults
@@ -67,17 +65,18 @@ class Outcome:
     said: list[str]
 
 
-class _Rehearsal:
+class Rehearsal:
     """One schedule on its way."""
 
     def __init__(self, stage: Stage, schedule: Schedule, play: Play) -> None:
         self._stage, self._schedule, self._play = stage, schedule, play
+        self.recovered = ""
         self.verdict = Verdict()
         self.said: list[str] = []
         self._begun = [0]  # the trainings that may count: the one before, and those begun since
-        self._served = 0
 
     def run(self) -> None:
+        """Do everything, and check."""
         world = self._play.world
         if self._schedule.scenes[0] not in ("train", "resume") and self._stage.kind == "vertical":
             self._play.resume("before")
@@ -111,16 +110,16 @@ class _Rehearsal:
             self._begun.append(number)
             play.train(*stage.model(number))
             self._begun = [number]
-            self._served = number
         elif scene == "resume":
             play.resume(f"resume-{name}")
-            self._served = self._number()
         else:
-            served = self._number()
+            served = self.number
             found = play.ask(scene, OFFICER, stage.records[:1])
             self._compare(found, served, scene)
 
-    def _number(self) -> int:
+    @property
+    def number(self) -> int:
+        """The training that is served."""
         analyst = self._play.analyst
         return 0 if analyst is None else int(analyst.run.removeprefix("run-"))
 
@@ -142,42 +141,19 @@ class _Rehearsal:
             self._play.start(who)
         try:
             self._play.resume("after")
-            number = self._number()
-            self._compare(self._stage.answers(self._play, "resume"), number, "resume")
+            self._compare(self._stage.answers(self._play, "resume"), self.number, "resume")
         except DcshapError as error:
             self.verdict.lost.append(f"What was trained does not answer: {type(error).__name__}: {error}")
         if not self.verdict:
-            self._stage.recovered[digest] = number
+            self._stage.recovered[digest] = self.number
+            self.recovered = digest
 
 
 def rehearse(stage: Stage, schedule: Schedule) -> Outcome:
     """Go through a schedule, and check what must hold."""
     with stage.play(schedule.seed, schedule.faults) as play:
-        rehearsal = _Rehearsal(stage, schedule, play)
+        rehearsal = Rehearsal(stage, schedule, play)
         rehearsal.run()
         world = play.world
         digest = hashlib.sha256(b"".join(play.network.carried)).hexdigest()
     return Outcome(schedule, rehearsal.verdict, len(world.happened), world.journal, digest, rehearsal.said)
-
-
-def every_fault(stage: Stage, scene: str, seed: int = 0) -> Iterator[Schedule]:
-    """Each fault at each event of a scene, one at a time."""
-    without = rehearse(stage, Schedule((scene,), (), seed))
-    for at, (kind, _) in enumerate(without.journal, start=1):
-        for number, fault in enumerate(FAULTS[kind]):
-            yield Schedule((scene,), (Fault(at, fault, how=101 * at + 37 * number),), seed)
-
-
-def random_schedule(kind: str, seed: int) -> Schedule:
-    """Some scenes and some faults, by chance."""
-    chance = Random(seed)  # noqa: S311 - to be replayed
-    scenes = tuple(chance.choices(SCENES[kind], weights=_weights(kind), k=chance.randint(1, 3)))
-    kinds = sorted({fault for found in FAULTS.values() for fault in found})
-    span = 170 * scenes.count("train") + 20 * len(scenes)
-    n_faults = min(1 + int(chance.expovariate(0.5)), 8)
-    faults = [Fault(chance.randint(1, span), chance.choice(kinds), chance.getrandbits(16)) for _ in range(n_faults)]
-    return Schedule(scenes, tuple(faults), seed)
-
-
-def _weights(kind: str) -> Sequence[int]:
-    return [1, 2] if kind == "horizontal" else [1, 2, 4, 4, 4, 4]

@@ -113,7 +113,7 @@ class Stage:
         schema = Schema.from_frames({"all": _joined(self.kind, self._tables)})
         schema.save(self._folder / "schema.yaml")
         for name, table in self._tables.items():
-            table.reset_index(names="id").to_parquet(self._folder / f"{name}.parquet")
+            table.reset_index(names="id").to_csv(self._folder / f"{name}.csv", index=False)
         for config in self._configs(self._folder / "blank"):
             config.save()
             key = derived_seed(_SEED, "pseudonyms").to_bytes(SEED_BITS // 8, "big")
@@ -129,7 +129,7 @@ class Stage:
             label = "label" if self.kind == "horizontal" or at == 0 else None
             agreed = CollaborationConfig(
                 self.kind,
-                {"parquet": str(self._folder / f"{name}.parquet")},
+                {"csv": str(self._folder / f"{name}.csv")},
                 str(self._folder / "schema.yaml"),
                 tuple(other for other in self.names if other != name),
                 id="id" if self.kind == "vertical" else None,
