@@ -20,6 +20,7 @@ from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.seals.wire import kind_of
 from dcshap.federation.site.runs import Runs
 from dcshap.federation.site.secrets import Secrets
+from dcshap.federation.site.witness import Witness
 
 __all__ = ["Verdict", "check_books", "check_folders", "digest_of"]
 
@@ -64,10 +65,11 @@ def check_books(play: Play, budgets: dict[str, int], verdict: Verdict) -> None:
         if kind != Request.__name__ and session in play.asked and sender != ANALYST:
             told.setdefault((sender, play.asked[session][0]), set()).add(session)
     for name in (*play.names, ANALYST):
-        path = play.folder / ("server" if name == ANALYST else name) / "dcshap" / "ledger.jsonl"
         try:
-            book, lines = Ledger(path), Counter[tuple[str, int, str]]()
+            book, lines = Ledger(_home(play, name) / "ledger.jsonl"), Counter[tuple[str, int, str]]()
             book.verify()
+            for other in {*play.names, ANALYST} - {name}:
+                book.require_state(Witness(book, _home(play, other) / NAME).of(name))
             lines.update((entry.kind, entry.n_bytes, entry.request) for entry in book)
         except DcshapError as error:
             verdict.lost.append(f"The ledger of {name}: {error}")
@@ -78,6 +80,10 @@ def check_books(play: Play, budgets: dict[str, int], verdict: Verdict) -> None:
         used = sum(play.asked[session][1] for session in sessions)
         if used > budgets[who]:
             verdict.overdrawn.append(f"{party} told {who} of {used} records. The budget is {budgets[who]}.")
+
+
+def _home(play: Play, name: str) -> Path:
+    return play.folder / ("server" if name == ANALYST else name) / "dcshap"
 
 
 def _messages(play: Play) -> Iterator[tuple[str, str, bytes]]:
@@ -120,7 +126,7 @@ def check_folders(play: Play, verdict: Verdict) -> None:
     """Whatever has its place in a site's folder can be read; what was cut short does not take one."""
     party = HorizontalParty if play.kind == "horizontal" else VerticalParty
     for name in (*play.names, ANALYST):
-        folder = play.folder / ("server" if name == ANALYST else name) / "dcshap" / NAME
+        folder = _home(play, name) / NAME
         try:
             Runs(folder).current  # noqa: B018 - reading is the check
             if name != ANALYST:
@@ -135,7 +141,7 @@ def digest_of(folder: Path) -> str:
     """What a federation's folders hold, but for ledgers and identifiers: with the same, the same follows."""
     found = []
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name not in ("ledger.jsonl", "opened.txt"):
+        if path.is_file() and path.name not in ("ledger.jsonl", "ledgers.json", "opened.txt"):
             name = re.sub(r"-[0-9a-f]{32}|-\d+$", "", str(path.relative_to(folder)))
             found.append(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}")
     return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()

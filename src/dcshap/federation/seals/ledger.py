@@ -119,6 +119,11 @@ class Ledger:
                 f"{entry.n_records} more were asked for."
             )
 
+    @property
+    def exists(self) -> bool:
+        """Whether anything was written yet."""
+        return self.path.exists() or self._archive(1).exists()
+
     # --- checking -------------------------------------------------------------------------------------------
 
     def verify(self) -> int:

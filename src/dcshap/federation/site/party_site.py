@@ -30,6 +30,7 @@ from dcshap.federation.site.keeping import KeepingParty
 from dcshap.federation.site.meeting import Meeting
 from dcshap.federation.site.runs import Runs
 from dcshap.federation.site.secrets import Secrets
+from dcshap.federation.site.witness import Witness
 from dcshap.protocol import Cast, Node, Protocol
 from dcshap.protocol.steps import MEET, RESUME, asking, training
 
@@ -114,6 +115,7 @@ class PartySite:
             self.config,
             self.collaboration,
             self.office,
+            Witness(self.ledger, self.folder),
             span=self._span(),
             begin=lambda introduction, hello: self._begin(session, introduction, hello),
             resume=self._resume,
