@@ -11,7 +11,7 @@ import dcshap
 from dcshap._machine import Machine, at_once, new_identifier, now, random_bits, using_machine
 
 ROOT = Path(dcshap.__file__).parent
-ROOMS = ("collaboration", "explanation", "protocol", "storage", "federation/seals", "federation/site")
+ROOMS = ("collaboration", "protocol", "storage", "federation/seals", "federation/site")
 OWN = re.compile(
     r"\btime\.(time|monotonic|perf_counter)\(|datetime\.now\(|\bsecrets\.(token|rand)|os\.urandom|uuid4|"
     r"ThreadPoolExecutor|\.write_(text|bytes)\(|\.rename\(|os\.replace|shutil\.rmtree|tempfile\."

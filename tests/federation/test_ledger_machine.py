@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from dcshap._machine import Machine, using_machine
 from dcshap.exceptions import PrivacyError, StorageError
-from dcshap.federation.seals.ledger import Entry, Ledger
+from dcshap.federation.seals.ledger import Entry, Ledger, _parsed
 
 DAY = 86400.0
 BUDGET, DAYS = 6, 3.0
@@ -46,7 +46,8 @@ class Books(RuleBasedStateMachine):
 
     def used(self, who: str, but: str) -> int:
         """Records of requests that began within the days of the budget."""
-        begun, most = {}, {}
+        begun: dict[str, float] = {}
+        most: dict[str, int] = {}
         for when, entry in self.written:
             if entry.requester == who and entry.request != but:
                 begun.setdefault(entry.request, when)
@@ -165,9 +166,11 @@ def test_a_charge_reads_only_what_was_written_since(tmp_path, monkeypatch):
     for at in range(300):
         book.charge(Entry("officer", "Answer", 3, {}, f"r{at}", "officer", 1), budget=1000, days=30)
     parsed = []
-    read = "dcshap.federation.seals.ledger._parsed"
-    from dcshap.federation.seals.ledger import _parsed  # noqa: PLC0415
 
-    monkeypatch.setattr(read, lambda line, last, **more: parsed.append(line) or _parsed(line, last, **more))
+    def counted(line, last, **more):
+        parsed.append(line)
+        return _parsed(line, last, **more)
+
+    monkeypatch.setattr("dcshap.federation.seals.ledger._parsed", counted)
     book.charge(Entry("officer", "Answer", 3, {}, "new", "officer", 1), budget=1000, days=30)
     assert len(parsed) == 1

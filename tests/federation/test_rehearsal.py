@@ -70,7 +70,7 @@ def test_a_message_that_leaves_unrecorded_is_found(stages, monkeypatch):
 
 
 def test_a_file_that_is_not_replaced_as_a_whole_is_found(stages, monkeypatch):
-    monkeypatch.setattr(secrets, "replace", create)
+    monkeypatch.setattr(secrets, "write_private", lambda path, text: create(path, text.encode()))
     monkeypatch.setattr(runs, "write_private", lambda path, text: create(path, text.encode()))
     found = first_found(stages["horizontal"], "train", "write", "tear")
     assert found is not None
@@ -155,7 +155,12 @@ def test_time_passes_only_in_the_world():
 
 def test_what_was_delayed_arrives_later_and_its_sender_has_given_up():
     world, arrived = World(), []
-    network = FaultyNetwork({"bank": lambda data: arrived.append(data) or data}, world=world)
+
+    def take(data):
+        arrived.append(data)
+        return data
+
+    network = FaultyNetwork({"bank": take}, world=world)
     world.counting = True
     world.add([Fault(1, "delay", how=0)])
     with world.as_actor("shop"):

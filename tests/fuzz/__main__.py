@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def guided(target: str, options: list[str]) -> None:
-    import atheris  # noqa: PLC0415 - no part of dcshap's dependencies
+    import atheris  # type: ignore[import-untyped]  # noqa: PLC0415 - no part of dcshap's dependencies
 
     with atheris.instrument_imports(include=["dcshap"]):
         from tests.fuzz.corpus import seeds  # noqa: PLC0415

@@ -39,7 +39,7 @@ def wire(data: bytes) -> None:
 
 def envelopes(data: bytes) -> None:
     """What a partner has signed: an envelope, and a reply."""
-    sealed = framed(KNOWN[BANK]._key.sign(data)) + data
+    sealed = framed(KNOWN[BANK].sign(data)) + data
     office = PostOffice(SHOP, KNOWN[SHOP])
     try:
         open_envelope(KNOWN[SHOP], sealed, me=SHOP)

@@ -146,7 +146,7 @@ def test_plain_tables_are_read_as_they_were():
             "text": ["a", "bb", None] * 40,
             "kind": pd.Categorical(["x", "y", "x"] * 40),
             "yes": [True, False, True] * 40,
-            "day": pd.to_datetime(["2020-01-01", "2021-02-03", None] * 40),
+            "day": pd.to_datetime(["2020-01-01", "2021-02-03", "2022-03-04"] * 40),
         }
     )
     again = read_table(io.BytesIO(table_bytes(pa.Table.from_pandas(frame)))).to_pandas()

@@ -12,14 +12,17 @@ import typer
 
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
+from dcshap.cli.receipt import issue_receipts, require_signer
 from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
 from dcshap.collaboration.party import FULL
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
+from dcshap.explanation.background import N_BACKGROUND
 
-__all__ = ["as_plain", "explain", "show_explanation"]
+__all__ = ["BackgroundOption", "as_plain", "explain", "show_explanation"]
 
 SHOWN = 5
+BackgroundOption = Annotated[int, typer.Option(help="How many rows a background has.")]
 FIELDS = (
     *("values", "base_values", "predictions", "standard_errors", "feature_names", "output_names", "index", "method"),
     *("exact", "n_evals", "converged", "party", "view", "reference_fingerprint"),
@@ -43,11 +46,16 @@ def explain(
     index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
+    n_background: BackgroundOption = N_BACKGROUND,
     max_evals: Annotated[int | None, typer.Option(help="Evaluations per row before values are sampled.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processor cores to use.")] = None,
     seed: Annotated[int | None, typer.Option(help="A seed, where values are sampled.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write all values to a csv file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the explanations.")] = None,
+    receipt: Annotated[Path | None, typer.Option(help="Write a signed receipt per row, without any data.")] = None,
+    openings: Annotated[
+        Path | None, typer.Option(help="Another party's openings, to compare receipts with it.")
+    ] = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
@@ -56,12 +64,14 @@ def explain(
     Examples: `dcshap explain run/ --party north rows.csv`,
     `dcshap explain run/ --party bank bank=bank.csv shop=shop.csv --index owen`
     """
-    require_folder_of(csv, html)
+    require_folder_of(csv, html, receipt)
+    require_signer(receipt, party=party, openings=openings)
     if jobs == 0:
         raise InputError("--jobs must be a number of cores, or -1 for all of them. Got 0.")
     trained = Run.load(run)
     options: dict[str, Any] = {
         "reference": reference,
+        "n_background": n_background,
         "max_evals": "auto" if max_evals is None else max_evals,
         "n_jobs": jobs,
         "random_state": seed,
@@ -77,6 +87,8 @@ def explain(
         explanation.to_frame().to_csv(csv, index=False)
     if html is not None:
         _write_html(explanation, html)
+    if receipt is not None:
+        issue_receipts(trained, explanation, receipt, openings=openings)
     show_explanation(explanation, as_json=as_json)
 
 

@@ -8,14 +8,20 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from dcshap._machine import new_identifier
+from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.analyst import Analyst
+from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import ANALYST, Message, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
 from dcshap.exceptions import InputError, NotFittedError, StorageError
+from dcshap.explanation.receipt import Receipt, Signer, receipt_of
+from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
 from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_tree
@@ -36,8 +42,13 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
     party_class: ClassVar[type[Party]]
     random_state: Any
     model: Any
+    span: Any
+    noise: float
     reduction: Any
     anchor: Any
+    n_anchor: int
+    scaled: bool
+    missing: Any
     parties_: dict[str, Any]
     analyst_: Analyst
     sent_: list[Sent]
@@ -71,6 +82,52 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         seeded = isinstance(self.random_state, int | np.integer)
         return {} if seeded else getattr(self, "parties_", {})
 
+    def _estimator(self, labels: Iterable[Any]) -> Any:
+        """The model, or the one that goes with the parties' labels."""
+        if self.model is not None:
+            return self.model
+        arrays = [as_labels(y) for y in labels]
+        numbers = any(each.dtype.kind == "f" and np.any(each % 1) for each in arrays)
+        return Ridge() if numbers else LogisticRegression(max_iter=1000)
+
+    def _schema_from(self, tables: Mapping[str, Any], earlier: Party | None) -> Schema:
+        """A dictionary of tables: the one of an earlier training, or a new one."""
+        found = Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
+        # One more row may move a column's range. The maps are of coordinates that were scaled by the old one.
+        if earlier is None or set(earlier.agreement.schema.names) != set(found.names):
+            return found
+        return earlier.agreement.schema
+
+    def _agreed(self, schema: Schema, estimator: Any, **own: Any) -> Agreement:
+        """What the parties agree on; `own` is what one kind of collaboration has to itself."""
+        return Agreement(
+            schema,
+            reduction=self.reduction,
+            span=self.span,
+            noise=self.noise,
+            task="classes" if is_classifier(estimator) else "number",
+            anchor=self.anchor,
+            n_anchor=self.n_anchor,
+            scaled=self.scaled,
+            missing=self.missing,
+            **own,
+        )
+
+    def _keep_maps(self, parties: Mapping[str, Any]) -> list[bool]:
+        """Have parties take over the maps of an earlier training; which of them could."""
+        known = self._known_parties()
+        for name, party in parties.items():
+            if name in known:
+                party.keep_maps(known[name])
+        return [party.has_maps for party in parties.values()]
+
+    def _held(self) -> dict[str, tuple[FloatArray, Array]]:
+        """What the analyst was sent to train on."""
+        self._require_fitted()
+        if not self.analyst_.held_:
+            raise NotFittedError("The analyst has the parties' rows at hand after `fit` only, not from disk.")
+        return self.analyst_.held_
+
     def _record(self, sender: str, recipient: str, message: Message) -> None:
         self.sent_.append(Sent.of(sender, recipient, message))
 
@@ -89,6 +146,33 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         finally:
             if getattr(self, "analyst_", None) is not analyst:  # what was trained before is still used
                 self.sent_ = earlier
+
+    def receipt(
+        self,
+        explanation: PartyExplanation,
+        *,
+        sample: int = 0,
+        party: str | None = None,
+        opening: str | None = None,
+        signer: Signer | None = None,
+    ) -> Receipt:
+        """A party's signed receipt of an explanation of one sample.
+
+        Parameters
+        ----------
+        explanation : PartyExplanation
+        sample : int, default 0
+        party : str, optional
+            Who signs: whose explanation it is, by default.
+        opening : str, optional
+            The opening of another party's receipt of the same record, so that the two can be compared.
+        signer : Signer, optional
+            By default with the key that the party keeps.
+        """
+        name = explanation.party if party is None else party
+        if name is None:
+            raise InputError(f"Say who signs with `party`, one of {list(self.parties_)}: the explanation is of all.")
+        return receipt_of(self._party(name), explanation, sample=sample, opening=opening, signer=signer)
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "parties_"):
