@@ -1,8 +1,4 @@
-"""What the roles say to each other when they meet and train. Nothing else ever leaves a party.
-
-`dcshap.protocol.steps` says who sends each of these to whom; `dcshap.explanation.disclosures` has the messages of
-predictions and explanations.
-"""
+"""What the roles say when they meet and train; `explanation.disclosures` has the rest. Nothing else leaves a party."""
 
 from __future__ import annotations
 
@@ -81,10 +77,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Hello(Message):
-    """The analyst begins a run: which version of the protocol it speaks, how the data are split, what is predicted.
-
-    With it goes the state of the analyst's ledger, for the party to remember.
-    """
+    """The analyst begins a run: its version, how the data are split, what is predicted, how long its ledger is."""
 
     version: int
     kind: str
@@ -94,11 +87,7 @@ class Hello(Message):
 
 @dataclass(frozen=True)
 class Greeting(Message):
-    """What the analyst must know of a party before anything is sent: its certificate, and what it has agreed to.
-
-    With it go the state of the party's ledger, for the analyst to remember, and what the party remembers of the
-    analyst's.
-    """
+    """A party's certificate, what it has agreed to, how long its ledger is, and what it remembers of the analyst's."""
 
     party: str
     certificate: str
@@ -112,10 +101,7 @@ class Greeting(Message):
 
 @dataclass(frozen=True)
 class Introduction(Message):
-    """The certificates of all parties by name, and who holds the labels (vertically; empty otherwise).
-
-    With it goes what the analyst remembers of the party's ledger.
-    """
+    """All parties' certificates, who holds the labels (vertically), what is remembered of the recipient's ledger."""
 
     certificates: dict[str, str]
     holder: str
@@ -147,10 +133,7 @@ class HeldColumns(Message):
 
 @dataclass(frozen=True)
 class Resume(Message):
-    """The analyst goes on from a training that was kept: its run, and the certificates of all parties by name.
-
-    With it goes what the analyst remembers of the party's ledger.
-    """
+    """The analyst goes on from a kept training: its run, all certificates, what it remembers of the ledger."""
 
     run: str
     certificates: dict[str, str]
