@@ -198,29 +198,29 @@ class Ledger:
             known.archives, known.size, known.tail = known.archives + 1, 0, b""
         found += self._read_on(known, self.path)
         for entry in found:
-            if entry.requester:
-                said = (entry.kind, entry.recipient)
-                self._budgets.count(entry.requester, entry.request, said, n_records=entry.n_records, when=entry.when)
+            said = (entry.kind, entry.recipient)
+            self._budgets.count(entry.requester, entry.request, said, n_records=entry.n_records, when=entry.when)
         self._known = known
 
     def _read_on(self, known: _Known, path: Path) -> list[Entry]:
-        """The entries of a file that come after what is known, which is brought up to them."""
+        """The requesters' entries of a file that come after what is known, which is brought up to them."""
         size = path.stat().st_size if path.exists() else 0
         if size < known.size:
             raise StorageError(f"{path} has become shorter: lines were taken out of it.")
         if size == 0:
             return []
+        entries = []
         with path.open("rb") as file:
             file.seek(known.size - len(known.tail))
-            data = file.read()
-        if not data.startswith(known.tail):
-            raise StorageError(f"Line {known.count} of {path} is not what it was: the ledger was changed.")
-        data = data[len(known.tail) : data.rfind(b"\n") + 1]
-        entries = []
-        for line in data.splitlines(keepends=True):
-            entry, known.last = _parsed(line, known.last, number=known.count + 1, path=path)
-            known.count, known.size, known.tail = known.count + 1, known.size + len(line), line
-            entries.append(entry)
+            if file.read(len(known.tail)) != known.tail:
+                raise StorageError(f"Line {known.count} of {path} is not what it was: the ledger was changed.")
+            for line in file:
+                if not line.endswith(b"\n"):  # cut short by a crash
+                    break
+                entry, known.last = _parsed(line, known.last, number=known.count + 1, path=path)
+                known.count, known.size, known.tail = known.count + 1, known.size + len(line), line
+                if entry.requester:
+                    entries.append(entry)
         return entries
 
     def _read_all(self) -> list[tuple[Entry, str]]:
