@@ -8,14 +8,14 @@ import yaml
 
 from dcshap.exceptions import SchemaError
 
-__all__ = ["read_yaml"]
+__all__ = ["NO_YAML", "BoundedLoader", "read_yaml"]
 
 _MOST_NODES = 100_000  # that aliases may stand for; a schema of thousands of columns has none
 # What PyYAML lets through beside its own errors: of dates, numbers and keys that are none.
-_OTHERS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+NO_YAML = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-class _Loader(yaml.SafeLoader):
+class BoundedLoader(yaml.SafeLoader):
     """Refuses aliases that unfold to more than anybody writes, and that contain themselves."""
 
     def __init__(self, text: str) -> None:
@@ -54,9 +54,9 @@ def read_yaml(text: str) -> Any:
     """
     loader = None
     try:
-        loader = _Loader(text)
+        loader = BoundedLoader(text)
         return loader.get_single_data()
-    except (yaml.YAMLError, *_OTHERS) as error:
+    except (yaml.YAMLError, *NO_YAML) as error:
         raise SchemaError("The schema is not valid YAML.") from error
     finally:
         if loader is not None:
