@@ -277,10 +277,7 @@ class MaskedColumns(Message):
 
 @dataclass(frozen=True)
 class LabelSums(Message):
-    """Labels (n, K), masked, and a share (p + 1, K) of the sums of a guest's columns with them.
-
-    Party to party only: the analyst dealt the mask.
-    """
+    """Labels (n, K), masked, and a share (p + 1, K) of the sums of a guest's columns with them. Party to party only."""
 
     party: str
     masked: Integers
