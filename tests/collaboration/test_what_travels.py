@@ -171,10 +171,10 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
 
 # What each kind of message is made of. A field that is new must be thought about.
 FIELDS: dict[type[Message], set[str]] = {
-    Hello: {"version", "kind", "task"},
-    Greeting: {"party", "certificate", "instance_models", "labels", "span", "rounds"},
-    Introduction: {"certificates", "holder"},
-    Resume: {"run", "certificates"},
+    Hello: {"version", "kind", "task", "ledger"},
+    Greeting: {"party", "certificate", "instance_models", "labels", "span", "rounds", "ledger", "remembered"},
+    Introduction: {"certificates", "holder", "remembered"},
+    Resume: {"run", "certificates", "remembered"},
     Ready: {"party", "rows"},
     Settings: {"content"},
     HeldColumns: {"party", "names"},

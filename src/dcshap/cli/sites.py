@@ -147,6 +147,7 @@ def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # n
 
 def ledger(
     folder: KitArgument,
+    archive: Annotated[bool, typer.Option("--archive", help="Close the file and begin another.")] = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
@@ -159,6 +160,10 @@ def ledger(
     if not folder.is_dir():
         raise InputError(f"{folder} must be a participant's folder. There is none.")
     book = Ledger(folder / "dcshap" / "ledger.jsonl")
+    if not book.exists:
+        raise InputError(f"{folder} has no ledger: nothing has left it yet, or it is another participant's folder.")
+    if archive:
+        say(f"Archived as {book.archive()}; the chain goes on in a new file.")
     count, lines = book.verify(), list(book)
     if as_json:
         print_json({"verified": count, "entries": [vars(line) for line in lines]})

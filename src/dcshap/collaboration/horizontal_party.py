@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from dcshap._machine import random_bytes
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.label_sums import Target
@@ -70,7 +70,7 @@ class HorizontalParty(Party):
 
         It is new in every round: two rounds under one mask would show how the moments changed.
         """
-        self._keys[to] = secrets.token_bytes(32)
+        self._keys[to] = random_bytes(32)
         return PairKey(self.name, self._keys[to])
 
     def receive_pair_key(self, message: PairKey) -> None:
