@@ -371,11 +371,11 @@ def trained_on_records(how: str, **settings: Any) -> Iterator[Case]:
     asked = split(ASKED)
     run.predict(asked)
     yield from case("predicted", PREDICT)
-    run.explain(asked)
+    run.explain(asked, index="shapley")
     yield from case("all features", ALGORITHM_3)
     for view in NAMES:
         for merged in (False, True):
-            run.explain(asked, view=view, merged=merged)
+            run.explain(asked, view=view, index="shapley", merged=merged)
             yield from case(f"Algorithm 4 at {view}, merged {merged}", ALGORITHM_4, viewers=(view,))
         run.explain(asked, view=view, index="owen")
         yield from case(f"the view of {view}", PARTY_VIEWS, viewers=(view,))
@@ -617,7 +617,7 @@ LEAKS: dict[str, tuple[str, type[Message], Any]] = {
 def asked() -> RecordedVertical:
     run = RecordedVertical(Ridge(), 2, n_anchor=200, random_state=0)
     run.fit(split(TRAINED), LABELS, label_party=HOLDER)
-    run.explain(split(ASKED))
+    run.explain(split(ASKED), index="shapley")
     return run
 
 

@@ -86,8 +86,8 @@ def test_every_vertical_view_equals_that_in_one_process(twin, n):
             assert np.allclose(found.base_values, wanted.base_values, rtol=0, atol=1e-9)
             assert found.reference_fingerprint == wanted.reference_fingerprint
             assert list(found.data.index) == RECORDS
-    merged = ask(run, analyst, view="bank", merged=True)
-    assert np.allclose(merged.values, expected.explain(held, view="bank", merged=True).values, rtol=0, atol=1e-9)
+    merged = ask(run, analyst, view="bank", index="shapley", merged=True)
+    assert np.allclose(merged.values, expected.explain(held, view="bank", index="shapley", merged=True).values, rtol=0, atol=1e-9)
 
 
 def test_a_prediction_equals_that_in_one_process(twin):

@@ -176,16 +176,16 @@ def explain(
     record: RecordsOption,
     collaboration: RunningArgument = None,
     view: Annotated[str, typer.Option(help="'full', or a party's name.")] = "full",
-    index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
+    index: Annotated[Index, typer.Option(help="owen: party views, which agree. shapley: Algorithms 3, 4.")] = Index.owen,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
-    reference: Annotated[str, typer.Option(help="What stands for absent: anchor, own, mean or medoid.")] = "anchor",
+    reference: Annotated[str, typer.Option(help="Compared with: anchor, or what all parties allow.")] = "anchor",
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Explain the predictions of records of a running vertical collaboration.
 
-    Example: `dcshap federation explain credit --kit KIT --record 4711 --view bank --index owen`
+    Example: `dcshap federation explain credit --kit KIT --record 4711 --view bank`
     """
     with _requester(kit_folder, timeout) as asking:
         which = _running(asking, collaboration)

@@ -34,7 +34,7 @@ def viewers_of(request: Request, parties: tuple[str, ...]) -> tuple[str, ...]:
     if one_party is not None and one_party != (request.view != FULL):
         raise InputError(f"{request.protocol.capitalize()} answers for {'one party' if one_party else 'all parties'}.")
     if request.merged and request.protocol != ALGORITHM_4.name:
-        raise InputError("`merged` belongs to Algorithm 4: one party's view by Shapley values.")
+        raise InputError("`merged` belongs to Algorithm 4: one party's view, with index='shapley'.")
     return parties if request.view == FULL else (request.view,)
 
 
