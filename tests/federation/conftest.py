@@ -90,7 +90,13 @@ def builder(place, identities):
         held = tables or (horizontal_tables(names) if kind == "horizontal" else vertical_tables(names))
         configs = []
         for name in names:
-            options = {"agreement": agreement or {}, "instance_models": True, **more, **(changes or {}).get(name, {})}
+            options = {
+                "agreement": agreement or {},
+                "instance_models": True,
+                "algorithm_3": True,
+                **more,
+                **(changes or {}).get(name, {}),
+            }
             options.setdefault("partners", tuple(other for other in names if other != name))
             if kind == "vertical":
                 options["id"] = "id"

@@ -176,7 +176,7 @@ def explain(
     record: RecordsOption,
     collaboration: RunningArgument = None,
     view: Annotated[str, typer.Option(help="'full', or a party's name.")] = "full",
-    index: Annotated[Index, typer.Option(help="owen: party views, which agree. shapley: Algorithms 3, 4.")] = Index.owen,
+    index: Annotated[Index, typer.Option(help="owen: party views, which agree. shapley: Algorithm 4.")] = Index.owen,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, or what all parties allow.")] = "anchor",
     timeout: TimeoutOption = 30.0,

@@ -56,6 +56,15 @@ def party_init(
     instance_models: Annotated[
         bool, typer.Option("--instance-models", help="Agree to models that contain training rows (k-NN).")
     ] = False,
+    algorithm_3: Annotated[
+        bool, typer.Option("--algorithm-3", help="Agree that the analyst is told what each column of a record adds.")
+    ] = False,
+    reference: Annotated[
+        list[str] | None, typer.Option(help="What requesters may compare with; default: anchor and background.")
+    ] = None,
+    recipient_budget: Annotated[
+        int | None, typer.Option(min=0, help="Of how many records another party may be told vectors, in all.")
+    ] = None,
     trust: Annotated[list[str] | None, typer.Option(help="A type that a received model may contain.")] = None,
     allow: Annotated[
         list[str] | None,
@@ -70,7 +79,7 @@ def party_init(
     """
     from dcshap.federation.flare.kits import Kit  # noqa: PLC0415 - an optional extra, as below
     from dcshap.federation.flare.preparation import init_party  # noqa: PLC0415
-    from dcshap.federation.site.configuration import CollaborationConfig  # noqa: PLC0415
+    from dcshap.federation.site.configuration import REFERENCES, CollaborationConfig  # noqa: PLC0415
 
     given = {"csv": csv, "parquet": parquet, "sql": sql, "url": url}
     settings = CollaborationConfig(
@@ -83,6 +92,9 @@ def party_init(
         agreement=_settings(setting or []),
         instance_models=instance_models,
         trusted=tuple(trust or ()),
+        algorithm_3=algorithm_3,
+        recipient_budget=recipient_budget,
+        references=tuple(reference) if reference else REFERENCES,
     )
     rights = dict(_right(entry) for entry in allow or [])
     found = init_party(Kit.load(folder, "party"), collaboration, settings, rights=rights)
@@ -159,16 +171,20 @@ def ledger(
         raise InputError(f"{folder} must be a participant's folder. There is none.")
     book = Ledger(folder / "dcshap" / "ledger.jsonl")
     count, lines = book.verify(), list(book)
+    spent = book.epsilons()
     if as_json:
-        print_json({"verified": count, "entries": [vars(line) for line in lines]})
+        print_json({"verified": count, "epsilon": spent, "entries": [vars(line) for line in lines]})
         return
     rows = []
     for line in lines:
         shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in line.shapes.items())
         asked = line.requester or line.request[:8]
-        rows.append((line.when[:19], line.recipient, line.kind, shapes, line.n_bytes, asked, line.n_records or ""))
-    table = pd.DataFrame(rows, columns=["when", "to", "what", "shapes", "bytes", "for", "records"])
-    print_table(table, f"{count} messages left {folder.name}; the chain is whole", right=("bytes", "records"))
+        said = (shapes or line.note, line.n_bytes, asked, line.n_records or "", line.units or "")
+        rows.append((line.when[:19], line.recipient, line.kind, *said))
+    table = pd.DataFrame(rows, columns=["when", "to", "what", "shapes", "bytes", "for", "records", "units"])
+    print_table(table, f"{count} lines of {folder.name}; the chain is whole", right=("bytes", "records", "units"))
+    for name, epsilon in spent.items():
+        output.print(f"Differential privacy that all trainings of {name} have spent: ε = {epsilon:g}", highlight=False)
 
 
 # --- how options read, and how it looks ------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from dcshap.exceptions import InputError, ReferenceWarning
 from dcshap.explanation.background import draw_background
 from dcshap.schema import Schema
 
-__all__ = ["BACKGROUND", "Reference", "background_of", "chosen_reference", "fingerprint_of", "reference_of"]
+__all__ = ["BACKGROUND", "KINDS", "Reference", "background_of", "chosen_reference", "fingerprint_of", "reference_of"]
 
 KINDS = ("anchor", "own", "mean", "medoid")
 BACKGROUND = "background"

@@ -2,6 +2,7 @@
 
 Each line holds the hash of the line before it, so that a line which was changed, dropped or inserted is found by
 `verify`. It says when, to whom, what kind, which shapes, how many bytes, and for which request: no values.
+Requests that were let in, refusals and the privacy that a training has spent have lines of their own.
 """
 
 from __future__ import annotations
@@ -40,7 +41,15 @@ class Entry:
     requester : str
         Who asked; empty in training.
     n_records : int
-        How many records it discloses something of, where it counts against the requester's budget.
+        How many records it discloses something of.
+    units : int
+        What it takes of the requester's budget: one for each record and kind of message.
+    records : tuple of str
+        Keyed digests of the records, which nobody can read who lacks the site's private seed.
+    epsilon : float
+        What it spends of differential privacy.
+    note : str
+        What else is to be known: of a refusal its kind, of an accepted risk the reason.
     """
 
     recipient: str
@@ -51,6 +60,10 @@ class Entry:
     requester: str = ""
     n_records: int = 0
     when: str = ""
+    units: int = 0
+    records: tuple[str, ...] = ()
+    epsilon: float = 0.0
+    note: str = ""
 
 
 class Ledger:
@@ -77,35 +90,55 @@ class Ledger:
     def charge(self, entry: Entry, *, budget: int, days: float) -> None:
         """Write a line that counts against a requester's budget, or refuse; two requests at once cannot both pass.
 
-        A request that was answered before is refused too: the same envelope must not be opened twice.
+        A request is charged once, before anything is done for it, and refused if it was charged before.
         """
         with self._lock, self._exclusive() as file:
             self._catch_up()
             self._require_budget(entry, budget=budget, days=days)
             self._write(file, entry)
 
-    def require_budget(self, entry: Entry, *, budget: int, days: float) -> None:
-        """Refuse what `charge` would refuse now, before any work is done for it."""
+    def disclose(self, entry: Entry, *, limit: int) -> None:
+        """Write a line about records that a recipient is told of, or refuse where it would know of too many.
+
+        A record that the recipient was told of before counts once: it is told the same again.
+        """
+        with self._lock, self._exclusive() as file:
+            self._catch_up()
+            self._require_room(entry, limit=limit)
+            self._write(file, entry)
+
+    def require_room(self, entry: Entry, *, limit: int) -> None:
+        """Refuse what `disclose` would refuse now, before any work is done for it."""
         with self._lock:
             self._catch_up()
-            self._require_budget(entry, budget=budget, days=days)
+            self._require_room(entry, limit=limit)
+
+    def epsilons(self) -> dict[str, float]:
+        """What all trainings together have spent of differential privacy, by collaboration."""
+        spent: dict[str, float] = {}
+        for line in self:
+            if line.epsilon:
+                spent[line.note] = spent.get(line.note, 0.0) + line.epsilon
+        return spent
 
     def _require_budget(self, entry: Entry, *, budget: int, days: float) -> None:
-        mine = [line for line in self._entries if line.requester == entry.requester]
-        said = (entry.request, entry.kind, entry.recipient)
-        if any((line.request, line.kind, line.recipient) == said for line in mine):
+        charged = [line for line in self._entries if line.requester == entry.requester and line.units]
+        if any(line.request == entry.request for line in charged):
             raise PrivacyError("A request is answered once. This one was answered before: ask again.")
         since = (datetime.now(UTC) - timedelta(days=days)).isoformat()
-        # Several messages of one request disclose the same records.
-        counted: dict[str, int] = {entry.request: 0}
-        for line in mine:
-            if line.when >= since:
-                counted[line.request] = max(counted.get(line.request, 0), line.n_records)
-        used = sum(counted.values()) - counted[entry.request]
-        if used + entry.n_records > budget:
+        used = sum(line.units for line in charged if line.when >= since)
+        if used + entry.units > budget:
             raise PrivacyError(
-                f"The budget of {entry.requester!r} is {budget} records in {days:g} days. {used} are used and "
-                f"{entry.n_records} more were asked for."
+                f"The budget of {entry.requester!r} is {budget} records in {days:g} days, each counted once for every "
+                f"kind of message about it. {used} are used and {entry.units} more were asked for."
+            )
+
+    def _require_room(self, entry: Entry, *, limit: int) -> None:
+        told = {name for line in self._entries if line.recipient == entry.recipient for name in line.records}
+        if len(told | set(entry.records)) > limit:
+            raise PrivacyError(
+                f"{entry.recipient!r} may be told of {limit} records in all, whoever asks (`recipient_budget`). "
+                f"{len(told)} are told and {len(set(entry.records) - told)} more were asked for."
             )
 
     def verify(self) -> int:
@@ -172,7 +205,8 @@ def _parsed(line: str, last: str, *, number: int, path: Path) -> tuple[Entry, st
         content, found = written["entry"], written["hash"]
         expected = _chained(last, json.dumps(content, sort_keys=True))
         shapes = {name: tuple(shape) for name, shape in content["shapes"].items()}
-        entry = Entry(**(content | {"shapes": shapes}))
+        units = {"units": content["n_records"]} if content["requester"] else {}  # a line of an earlier version
+        entry = Entry(**(units | content | {"shapes": shapes, "records": tuple(content.get("records", ()))}))
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise StorageError(f"Line {number} of {path} is damaged.") from error
     if found != expected:

@@ -40,6 +40,9 @@ __all__ = ["Network", "Post", "PostOffice", "Record", "refusal"]
 
 _SHARE = 0.8  # of the time that somebody waits for this participant, what it waits for others: it lives to say who
 Record = Callable[[Entry], None]  # writes a line to the ledger, or refuses it
+# Replies to requests are at least this long, and so much longer for each record: whoever carries them cannot tell a
+# refusal from an answer.
+_ROOM, _ROOM_PER_RECORD = 1 << 15, 1 << 12
 
 
 class Network(Interface):
@@ -66,6 +69,8 @@ class PostOffice:
         Both needed where others send to this participant.
     trusted : tuple of str
         Types beyond scikit-learn's own that a received model may contain.
+    refused : callable, optional
+        Is told of an envelope that was opened and is answered with an error, before the error leaves.
     seconds : mapping of name to float
         How long others have worked on their last answer, by their own clocks, without waiting for third parties.
     """
@@ -76,6 +81,7 @@ class PostOffice:
     network: Network | None = None
     opened: Opened | None = None
     trusted: tuple[str, ...] = ()
+    refused: Callable[[Envelope, DcshapError], None] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     def handle(self, sealed: bytes, find: Callable[[Envelope, Message | None], tuple[Node, Post]]) -> bytes:
@@ -91,7 +97,7 @@ class PostOffice:
             envelope = open_envelope(self.identity, sealed, me=self.me)
         except DcshapError as error:  # from nobody who is known, so there is nobody to seal an answer to
             return refusal(error, site=self.me)
-        began = time.perf_counter()
+        began, message = time.perf_counter(), None
         try:
             if self.opened is None:
                 raise ProtocolError(f"{self.me!r} is sent nothing but answers.")
@@ -104,10 +110,19 @@ class PostOffice:
             told = {"steps": [a.step for a in answers], "seconds": time.perf_counter() - began - post.waited}
             content = framed(json.dumps(told).encode(), *packed)
         except DcshapError as error:
-            content = framed(json.dumps({"error": as_plain(error, site=self.me)}).encode())
-        asked = envelope.about
+            content = framed(json.dumps({"error": as_plain(self._noted(envelope, error), site=self.me)}).encode())
+        content, asked = _padded(content, message), envelope.about
         about = replace(asked, sender=self.me, recipient=asked.sender, patience=0.0, answers=envelope.identifier)
         return framed(b"", seal(self.identity, about, content, to=envelope.author))
+
+    def _noted(self, envelope: Envelope, error: DcshapError) -> DcshapError:
+        """The error that is answered, once it was noted: that of noting it, where that failed."""
+        try:
+            if self.refused is not None:
+                self.refused(envelope, error)
+        except DcshapError as failed:
+            return failed
+        return error
 
     def answers_in(self, reply: bytes, asked: bytes, *, sender: str) -> list[Answered]:
         """What somebody answered to an envelope of one's own."""
@@ -133,6 +148,15 @@ class PostOffice:
         self.seconds[sender] = float(told.get("seconds", 0.0))
         parts, _ = unframed(rest, len(told.get("steps", ())))
         return told, parts
+
+
+def _padded(content: bytes, asked: Message | None) -> bytes:
+    """A reply with room after it, where a request is answered; what is framed is read without it."""
+    records = getattr(asked, "records", None)
+    if not isinstance(records, tuple):
+        return content
+    room = _ROOM + _ROOM_PER_RECORD * len(records)
+    return content + bytes(-len(content) % room)
 
 
 def refusal(error: DcshapError, *, site: str) -> bytes:
