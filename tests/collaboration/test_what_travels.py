@@ -42,7 +42,6 @@ from dcshap.collaboration.messages import (
     Representation,
     Sent,
     SharedModel,
-    SpanBasis,
     Targets,
 )
 from dcshap.collaboration.moments import Moments, class_responses, number_responses
@@ -103,7 +102,6 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
     ("sums", MaskedMoments): {},
     **{(f"newton_{at}", MaskedMoments): {} for at in range(1, ROUNDS + 1)},
     ("moments", MaskedMoments): {},
-    ("basis", SpanBasis): {"basis": ANYBODY},
     ("representation", Representation): {
         "reduced row": SENDER,
         "reduced anchor": SENDER,
@@ -149,7 +147,6 @@ FIELDS: dict[type[Message], set[str]] = {
     PairKey: {"party", "key"},
     Targets: {"party", "values"},
     MaskedMoments: {"party", "words"},
-    SpanBasis: {"basis"},
     Representation: {"party", "anchor", "rows", "labels", "instance_models"},
     Integration: {"party", "alignment", "model"},
     PseudonymKey: {"key"},
@@ -311,9 +308,7 @@ def secrets_of(
         found |= {("pseudonym", ""): [each.tobytes() for each in lead.pseudonyms_of(known)]}
     else:
         found |= {("column", ""): ALL_COLUMNS, ("category", ""): TOWNS}
-        basis = next((m.basis for *_, m in messages if isinstance(m, SpanBasis)), None)
-        common = [] if lead.agreement.span != "supervised" else [lead._basis]
-        found |= {("basis", ""): common if basis is None else [basis]}
+        found |= {("basis", ""): [] if lead._basis is None else [lead._basis]}
     return found
 
 
