@@ -101,6 +101,7 @@ class PostOffice:
         try:
             if self.opened is None:
                 raise ProtocolError(f"{self.me!r} is sent nothing but answers.")
+            self._require_met(envelope)
             self.opened.once(envelope)
             message = unpack(envelope.content, trusted=self.trusted) if envelope.content else None
             node, post = find(envelope, message)
@@ -114,6 +115,14 @@ class PostOffice:
         content, asked = _padded(content, message), envelope.about
         about = replace(asked, sender=self.me, recipient=asked.sender, patience=0.0, answers=envelope.identifier)
         return framed(b"", seal(self.identity, about, content, to=envelope.author))
+
+    def _require_met(self, envelope: Envelope) -> None:
+        """Refuse who bears the name of somebody whom this participant has met, with another certificate."""
+        met = self.directory.get(envelope.about.sender)
+        if envelope.about.step != "hello" and met is not None and met.pem != envelope.author.pem:
+            raise ProtocolError(
+                f"{self.me!r} has met {envelope.about.sender!r} with another certificate than this one."
+            )
 
     def _noted(self, envelope: Envelope, error: DcshapError) -> DcshapError:
         """The error that is answered, once it was noted: that of noting it, where that failed."""

@@ -9,12 +9,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dcshap.collaboration.messages import Greeting, HeldColumns, Hello, Introduction, Ready, Resume, Settings
+from dcshap.collaboration.messages import ANALYST, Greeting, HeldColumns, Hello, Introduction, Ready, Resume, Settings
 from dcshap.collaboration.newton import ROUNDS
 from dcshap.exceptions import PrivacyError, ProtocolError, SchemaError
 from dcshap.federation.seals.post import PostOffice
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data
+from dcshap.federation.site.pins import Pins
 from dcshap.schema import Schema
 
 __all__ = ["VERSION", "Meeting"]
@@ -49,7 +50,8 @@ class Meeting:
         begin: Callable[[Introduction, Hello], Data],
         resume: Callable[[str], Data],
     ) -> None:
-        self._config, self._settings, self._office = config, config.collaboration(collaboration), office
+        self._settings, self._office = config.collaboration(collaboration), office
+        self._pins = Pins(config.state_folder(collaboration))
         self._span, self._begin, self._resume = span, begin, resume
         self._data: Data | None = None
         self._hello: Hello | None = None
@@ -108,7 +110,10 @@ class Meeting:
                 f"{sorted(given - {self._office.me})}."
             )
         check = self._office.identity.check
-        self._office.directory.update({name: check(pem, name=name) for name, pem in certificates.items()})
+        checked = {name: check(pem, name=name) for name, pem in certificates.items()}
+        analyst = self._office.directory[ANALYST]  # who has said hello
+        self._pins.require([analyst, *(each for name, each in checked.items() if name != self._office.me)])
+        self._office.directory.update(checked)
 
     def send_ready(self, to: str) -> Ready:  # noqa: ARG002
         """The table is at hand."""
