@@ -38,8 +38,8 @@ class Pins:
             if first != certificate.fingerprint:
                 raise PrivacyError(
                     f"The certificate of {certificate.name!r} must be the one that it had at first. It is another: "
-                    f"{certificate.fingerprint}. If {certificate.name!r} tells you by another way that this is its own, "
-                    f"run `dcshap federation certificates accept`."
+                    f"{certificate.fingerprint}. If its owner tells you by another way that this is its own, run "
+                    f"`dcshap federation certificates accept`."
                 )
         if known != self._known():
             write_private(self._path, json.dumps(known))
