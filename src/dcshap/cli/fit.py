@@ -19,6 +19,8 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
+from dcshap.audit import Audit
+from dcshap.cli.audit import StrictOption, show_audit
 from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
 from dcshap.cli.tables import About, Run, named_files, read_table, require_column, select_columns
 from dcshap.collaboration.noise import NOISE
@@ -59,6 +61,7 @@ SchemaOption = Annotated[Path | None, typer.Option(help="The agreed schema, as Y
 OnehotOption = Annotated[list[str] | None, typer.Option(help="A category to encode as indicators; repeat it.")]
 MissingOption = Annotated[str, typer.Option(help="What a missing value means: error, or reference (absent).")]
 SeedOption = Annotated[int | None, typer.Option(help="A seed, to get the same run again.")]
+AuditOption = Annotated[bool, typer.Option("--audit", help="Attack what each party sent; exits with 0, 1 or 2.")]
 IdOption = Annotated[str, typer.Option("--id", help="The column of the record identifiers.")]
 
 
@@ -81,6 +84,8 @@ def horizontal(
     missing: MissingOption = "error",
     seed: SeedOption = None,
     test: Annotated[Path | None, typer.Option(help="A file with held-out rows to score on.")] = None,
+    audit: AuditOption = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
@@ -108,13 +113,13 @@ def horizontal(
     )
     with working("Training"):
         collaboration.fit(data)
-        Run(collaboration, About("horizontal", target, None)).save(out)
+        Run(collaboration, About("horizontal", target, None, _absolute(party))).save(out)
     rows: list[dict[str, Any]] = [{"party": name, "rows": len(X)} for name, (X, _) in data.items()]
     if held_out is not None:
         for row in rows:
             row["score"] = collaboration.score(*held_out, party=row["party"])
             row.update(_worth(collaboration, held_out, row["party"]))
-    _report(out, model, rows, as_json=as_json)
+    _report(out, model, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
 
 
 @fit.command()
@@ -132,6 +137,8 @@ def vertical(
     schema: SchemaOption = None,
     missing: MissingOption = "error",
     seed: SeedOption = None,
+    audit: AuditOption = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
@@ -163,13 +170,13 @@ def vertical(
     )
     with working("Training"):
         collaboration.fit(tables, labels, label_party=holders[0])
-        Run(collaboration, About("vertical", target, identifier)).save(out)
+        Run(collaboration, About("vertical", target, identifier, _absolute(party))).save(out)
     dropped = collaboration.joined_.n_dropped
     rows = [
         {"party": name, "columns": table.shape[1], "records": len(table), "left out": dropped[name]}
         for name, table in tables.items()
     ]
-    _report(out, model, rows, as_json=as_json)
+    _report(out, model, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
 
 
 def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
@@ -184,6 +191,11 @@ def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
         Model.mlp: (MLPClassifier(**stopped), MLPRegressor(**stopped)),
     }[model]
     return regressor if regression else classifier
+
+
+def _absolute(party: list[str]) -> dict[str, str]:
+    """Where each party's file lies, so that an audit finds it again."""
+    return {name: str(Path(file).absolute()) for name, file in named_files(party).items()}
 
 
 def _components(given: str) -> int | float | Literal["auto"]:
@@ -230,8 +242,22 @@ def _worth(collaboration: HorizontalCollaboration, held_out: tuple[Any, Any], pa
     }
 
 
-def _report(out: Path, model: Model, rows: list[dict[str, Any]], *, as_json: bool) -> None:
+def _audits(collaboration: HorizontalCollaboration | VerticalCollaboration) -> dict[str, Audit]:
+    with working("Attacking"):
+        found = collaboration.audit()
+    return found if isinstance(found, dict) else {found.party: found}
+
+
+def _report(
+    out: Path, model: Model, rows: list[dict[str, Any]], *, audits: dict[str, Audit], strict: bool, as_json: bool
+) -> None:
     if as_json:
-        print_json({"run": str(out), "model": model.value, "parties": rows})
-        return
-    print_table(pd.DataFrame(rows), f"Trained {model.value}, written to {out}")
+        told = {"audit": {name: found.to_dict() for name, found in audits.items()}} if audits else {}
+        print_json({"run": str(out), "model": model.value, "parties": rows} | told)
+    else:
+        print_table(pd.DataFrame(rows), f"Trained {model.value}, written to {out}")
+        for found in audits.values():
+            show_audit(found)
+    code = max((found.exit_code(strict=strict) for found in audits.values()), default=0)
+    if code:
+        raise typer.Exit(code)

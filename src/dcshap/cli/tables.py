@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,6 +92,7 @@ class About:
     kind: str
     target: str
     identifier: str | None
+    files: Mapping[str, str] = field(default_factory=dict)  # of each party, as they were trained with
 
 
 @dataclass(frozen=True)

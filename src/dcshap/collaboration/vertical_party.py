@@ -32,6 +32,7 @@ from dcshap.collaboration.records import Pseudonyms, Records, identifiers, pseud
 from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.span import common_span, n_predictive
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
+from dcshap.schema.encoding import sensitive_coordinates
 from dcshap.storage import State
 
 __all__ = ["VerticalParty"]
@@ -147,6 +148,7 @@ class VerticalParty(Party):
                 n_components=self.agreement.components(n_predictive(moments)),
                 # Nobody else needs to know the directions, so they are not drawn from what the parties share.
                 seed=derived_seed(self.private_seed, "span"),
+                sensitive=sensitive_coordinates(self.agreement.schema),
             )
             basis, offset, self._usual_spread = span.weights, span.offset, span.rms
         _, rows = self._reduce(basis, offset)

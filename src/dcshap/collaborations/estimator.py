@@ -11,6 +11,8 @@ from uuid import uuid4
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from dcshap.audit import Audit, History, audit_party
+from dcshap.audit.release import N_ROWS
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.messages import ANALYST, Message, Sent
 from dcshap.collaboration.party import Party, require_name
@@ -99,6 +101,61 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         if name not in self.parties_:
             raise InputError(f"`party` must be one of {list(self.parties_)}. Got {name!r}.")
         return self.parties_[name]
+
+    # --- what attackers would learn -----------------------------------------------------------------------
+
+    def audit(
+        self,
+        party: str | None = None,
+        *,
+        thresholds: Mapping[str, tuple[float, float]] | None = None,
+        n_rows: int = N_ROWS,
+        seed: int = 0,
+    ) -> Audit | dict[str, Audit]:
+        """Attack what a party has sent, with the strongest attacks known: its `Audit`, or all parties' by name.
+
+        It needs the rows that were trained with, so a run that was loaded from disk must be given them first
+        (`parties_[party].take`).
+
+        Parameters
+        ----------
+        party : str, optional
+            All by default.
+        thresholds : mapping of name to (passes up to, fails beyond), optional
+            In place of those of `dcshap.audit.THRESHOLDS`.
+        n_rows : int
+            At most this many of a party's rows are looked at.
+        seed : int
+            Of the audit's own draws.
+        """
+        self._require_fitted()
+        if party is not None:
+            own, others = self._party(party), [each for name, each in self.parties_.items() if name != party]
+            beside = [each for each in others if each.has_rows]
+            history = self._history(party)
+            return audit_party(own, history=history, others=beside, thresholds=thresholds, n_rows=n_rows, seed=seed)
+        found = {}
+        for name in self.parties_:
+            of_one = self.audit(name, thresholds=thresholds, n_rows=n_rows, seed=seed)
+            if isinstance(of_one, Audit):
+                found[name] = of_one
+        return found
+
+    def _history(self, party: str) -> History:
+        """What the record of this run knows of all that a party has sent."""
+        sent = [line for line in self.sent_ if line.sender == party]
+        vectors: dict[str, int] = {}
+        for line in sent:
+            if line.kind == "RecordVectors":
+                records = max((shape[0] for shape in line.shapes.values() if shape), default=0)
+                vectors[line.recipient] = vectors.get(line.recipient, 0) + records
+        counts = [len(each.codes) for each in self.parties_.values() if each.has_rows]
+        return History(
+            record_vectors=vectors,
+            algorithm3=any(line.kind in ("RecordOffsets", "CoalitionTable") for line in sent),
+            n_parties=len(self.parties_),
+            summed_rows=min(counts, default=None),
+        )
 
     # --- on disk ------------------------------------------------------------------------------------------
 
