@@ -11,6 +11,12 @@ from dcshap import Schema
 from .twin import NAME, SERVER, Authority, Twin, configured
 
 OFFICER = "officer@bank.example"
+# So few people who do not exist are easily linked. Tests that are about consent say otherwise.
+AGREED = {
+    "instance_models": True,
+    "algorithm_3": True,
+    "audit": {"accept": True, "reason": "people who do not exist"},
+}
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -92,8 +98,7 @@ def builder(place, identities):
         for name in names:
             options = {
                 "agreement": agreement or {},
-                "instance_models": True,
-                "algorithm_3": True,
+                **AGREED,
                 **more,
                 **(changes or {}).get(name, {}),
             }

@@ -58,6 +58,7 @@ def prepare(
     partners = tuple(other for other in parties if other != name)
     common: dict[str, Any] = {"schema": str(folder / "schema.yaml"), "partners": partners}
     common |= {"instance_models": True, "algorithm_3": True}
+    common["audit"] = {"accept": True, "reason": "people who do not exist"}
     horizontal = CollaborationConfig("horizontal", {"csv": str(folder / f"{name}-rows.csv")}, target="repaid", **common)
     holder = "repaid" if "repaid" in records else None
     vertical = CollaborationConfig(

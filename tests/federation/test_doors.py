@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from dcshap.collaboration.messages import ANALYST
 from dcshap.exceptions import DcshapError, PrivacyError, ProtocolError, UnanswerableError
 from dcshap.explanation.disclosures import Request
 from dcshap.federation.requester import Requester
 from dcshap.federation.seals.envelopes import About, seal
 from dcshap.federation.seals.ledger import Ledger
-from dcshap.federation.seals.post import _ROOM, PostOffice
+from dcshap.federation.seals.post import _ROOM, Post, PostOffice
 from dcshap.federation.seals.requests import sign_request
 from dcshap.federation.seals.wire import pack
 from dcshap.federation.site.configuration import CollaborationConfig, Right
 from dcshap.federation.site.holdings import load_data
+from dcshap.protocol.steps import training
 
 from .conftest import OFFICER, people, vertical_tables
 from .twin import NAME
@@ -239,3 +242,40 @@ def test_two_requests_under_one_identifier_are_not_put_together(serving):
     with pytest.raises(DcshapError, match=r"must be about the same one|answered before"):
         asking.explain(EVERYBODY[:1])
     assert not [line for name in PARTIES for line in lines(run, name, "Answer")]
+
+
+# --- secure summation ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("span", "step"), [("supervised", "sums"), ("shared", "moments")])
+@pytest.mark.parametrize("left_out", ["bank", "post"])
+def test_an_analyst_that_leaves_a_party_s_keys_out_gets_no_sums(twin, monkeypatch, span, step, left_out):
+    """With fewer masks than parties, the sums of the last one could be read by whoever has the others' keys."""
+    run, bring = twin("horizontal", PARTIES, agreement={"span": span}), Post.bring
+
+    def leaving_out(self, at, messages):
+        if self._office.me == ANALYST and at.name == "pair_key":
+            messages = {name: message for name, message in messages.items() if name != left_out}
+        return bring(self, at, messages)
+
+    monkeypatch.setattr(Post, "bring", leaving_out)
+    with pytest.raises(ProtocolError, match="comes after 'pair_key', which is not complete"):
+        run.trained(LogisticRegression(max_iter=1000))
+    assert step in training("horizontal", span=span, rounds=3)
+    assert not lines(run, "shop", "MaskedMoments")
+
+
+def test_an_analyst_that_leaves_a_party_out_of_the_introduction_is_refused(twin):
+    run = twin("horizontal", PARTIES, agreement={"span": "shared"})
+    del run.sites["post"]
+    with pytest.raises(PrivacyError, match=r"agreed to work with \['post', 'shop'\]"):
+        run.trained(LogisticRegression(max_iter=1000))
+
+
+def test_nobody_takes_a_shared_span_on_trust(twin):
+    run = twin("horizontal", PARTIES, agreement={"span": "shared"})
+    run.trained(LogisticRegression(max_iter=1000))
+    weights = [run.sites[name].party._basis for name in PARTIES]
+    assert all(np.array_equal(weights[0], each) for each in weights)
+    sent = {name: [line.recipient for line in lines(run, name, "MaskedMoments")] for name in PARTIES}
+    assert sent == {name: [other for other in PARTIES if other != name] for name in PARTIES}

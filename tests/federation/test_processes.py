@@ -227,6 +227,7 @@ def test_a_representation_of_200_mb_arrives(running, tmp_path):
             tuple(other for other in PARTIES if other != name),
             target="y",
             agreement={"n_components": 15},
+            audit={"accept": True, "reason": "numbers from a generator"},
         )
         init_party(running.kits[name], "large", settings)
     with running.requester(timeout=120) as lead:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import pandas as pd
 import typer
@@ -14,7 +14,7 @@ from dcshap.cli.console import DebugOption, JsonOption, error_console, note, out
 from dcshap.cli.tables import Run, RunArgument, read_table, require_column, require_folder_of, select_columns
 from dcshap.exceptions import InputError
 
-__all__ = ["StrictOption", "ThresholdOption", "audit", "show_audit", "thresholds_of"]
+__all__ = ["StrictOption", "ThresholdOption", "audit", "report_audit", "show_audit", "thresholds_of"]
 
 TableArgument = Annotated[
     str | None,
@@ -52,18 +52,23 @@ def audit(
     with working("Attacking"):
         found = trained.collaboration.audit(name, thresholds=thresholds, seed=seed)
     if isinstance(found, Audit):
-        if html is not None:
-            _write_html(found, html)
-        if as_json:
-            print_json(found.to_dict())
-        else:
-            show_audit(found)
-        raise typer.Exit(found.exit_code(strict=strict))
+        report_audit(found, html=html, as_json=as_json, strict=strict)
 
 
 def thresholds_of(given: list[str] | None) -> dict[str, tuple[float, float]]:
     """Thresholds from options of the form NAME=PASS:FAIL."""
     return dict(parse_threshold(each) for each in given or [])
+
+
+def report_audit(found: Audit, *, html: Path | None, as_json: bool, strict: bool) -> NoReturn:
+    """Show what was found, and exit with what it means."""
+    if html is not None:
+        _write_html(found, html)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_audit(found)
+    raise typer.Exit(found.exit_code(strict=strict))
 
 
 def show_audit(found: Audit) -> None:

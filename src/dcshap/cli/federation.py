@@ -24,7 +24,7 @@ from dcshap.cli.console import (
 )
 from dcshap.cli.explain import Index, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
-from dcshap.cli.sites import CollaborationArgument, Kind, analyst, ledger, party, say
+from dcshap.cli.sites import CollaborationArgument, Kind, analyst, audit, ledger, party, say
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ federation = typer.Typer(
 federation.add_typer(party, name="party")
 federation.add_typer(analyst, name="analyst")
 federation.add_typer(certificates, name="certificates")
+federation.command()(audit)
 federation.command()(ledger)
 
 KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]

@@ -118,6 +118,7 @@ def _set_up(folder: Path) -> LocalFederation:
         (own.assign(income=people["income"]) if name == "bank" else own).reset_index().to_parquet(records)
         partners = tuple(other for other in PARTIES if other != name)
         common: dict[str, Any] = {"schema": str(schema), "partners": partners, "instance_models": True}
+        common["audit"] = {"accept": True, "reason": "a demonstration on published data"}
         horizontal = CollaborationConfig("horizontal", {"parquet": str(rows)}, target="income", **common)
         target = "income" if name == "bank" else None
         vertical = CollaborationConfig("vertical", {"parquet": str(records)}, id="customer", target=target, **common)

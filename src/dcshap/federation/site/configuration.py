@@ -76,6 +76,9 @@ class CollaborationConfig:
     recipient_budget : int, optional
         Of how many records another party may be told vectors, whoever asks and however long it takes. By default
         fewer than the party has columns where there is no noise, else a hundred times its columns.
+    audit : mapping
+        `accept` and `reason`: to train although the party's own audit of what it sends fails. The reason goes into the
+        ledger.
     """
 
     kind: Kind
@@ -91,6 +94,7 @@ class CollaborationConfig:
     algorithm_3: bool = False
     references: tuple[str, ...] = REFERENCES
     recipient_budget: int | None = None
+    audit: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in ("horizontal", "vertical"):
@@ -104,6 +108,11 @@ class CollaborationConfig:
         unknown = sorted(set(self.references) - {*KINDS, BACKGROUND})
         if unknown:
             raise InputError(f"`references` must be of {[*KINDS, BACKGROUND]}. Got {unknown}.")
+
+        if not isinstance(self.audit, Mapping) or set(self.audit) - {"accept", "reason"}:
+            raise InputError("`audit` must be {accept: true, reason: …}, or not there.")
+        if self.audit.get("accept") and not str(self.audit.get("reason") or "").strip():
+            raise InputError("An audit is accepted with a `reason`, which goes into the ledger. There is none.")
 
     def records_per_recipient(self, agreement: Agreement) -> int:
         """Of how many records another party may be told vectors."""

@@ -24,6 +24,7 @@ from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.ledger import Entry, Ledger
 from dcshap.federation.seals.post import Network, Post, PostOffice
 from dcshap.federation.site.admission import Admission, AskedPost, Declining, viewers_of
+from dcshap.federation.site.clearance import NEW_MAPS, Clearance
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data, load_data
 from dcshap.federation.site.keeping import KeepingParty
@@ -162,6 +163,7 @@ class PartySite:
         party.take(data.X, data.y)
         agreement = data.agreement
         refusing = self._keep_maps(party)
+        Clearance(self.config, self.collaboration, self.ledger).require(party, run=run)
         rounds = agreement.rounds if agreement.task == "classes" else 0
         protocol = training(
             self.settings.kind, span=agreement.span, rounds=rounds, kept=bool(party.has_maps or refusing)
@@ -187,6 +189,7 @@ class PartySite:
                 return [_OtherMaps(self.office.me)]
         if not party.has_maps and Runs(self.folder).current:
             warn_of_new_maps()
+            self.ledger.append(Entry(ANALYST, NEW_MAPS, 0, note=self.collaboration))
         return []
 
     def _resume(self, run: str) -> Data:
