@@ -10,7 +10,7 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources", "_machine", "_disk", "_arrow", "_yaml"}
 METHOD = BASE | {"schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -19,8 +19,12 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
-    "_bytes": {"exceptions", "_typing"},
+    "_arrow": set(),
+    "_bytes": {"exceptions", "_typing", "_arrow"},
     "_sources": {"exceptions", "_typing"},
+    "_machine": set(),
+    "_yaml": {"exceptions"},
+    "_disk": {"exceptions"},
     "schema": BASE,
     "storage": BASE,
     "shapley": BASE,

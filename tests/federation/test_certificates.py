@@ -121,7 +121,7 @@ def test_a_revoked_requester_is_refused_by_every_site_at_once(project):
 def test_a_revoked_party_is_not_trained_with_and_its_next_certificate_is(project, tmp_path, monkeypatch, by):
     run, issuing, authority = project
     what = "shop" if by == "name" else f"0x{run.identities['shop'].certificate.serial}"
-    monkeypatch.setattr("dcshap.federation.seals.revocation.time.time", lambda: YESTERDAY)
+    monkeypatch.setattr("dcshap.federation.seals.revocation.now", lambda: YESTERDAY)
     revoked = revoke(authority, [what])
     monkeypatch.undo()
     for name in ("bank", SERVER):
@@ -192,7 +192,7 @@ def test_a_date_that_is_none_is_never_recent(written):
 
 @pytest.mark.parametrize(("ahead", "passes"), [(-MAX_AGE + 5, True), (-MAX_AGE - 5, False), (30, True), (90, False)])
 def test_what_is_dated_ahead_is_refused(ahead, passes, monkeypatch):
-    monkeypatch.setattr("dcshap.federation.seals.envelopes.time.time", lambda: 1e9)
+    monkeypatch.setattr("dcshap.federation.seals.envelopes.now", lambda: 1e9)
     assert recent(1e9 + ahead) is passes
 
 

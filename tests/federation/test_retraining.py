@@ -63,7 +63,8 @@ def test_with_one_more_row_the_analyst_has_seen_no_further_dimension(twin, recei
     run.again().trained(model())
     for name in PARTIES:
         first, second = (message for message in received if message.party == name)
-        assert np.array_equal(second.rows[: len(first.rows)], first.rows)
+        # Rows travel in an order of their own, in which the new one has its place.
+        assert {row.tobytes() for row in first.rows} <= {row.tobytes() for row in second.rows}
         seen = np.concatenate([first.anchor, second.anchor], axis=1)
         rank = np.linalg.matrix_rank(seen - seen.mean(axis=0), tol=1e-8 * np.abs(seen).max())
         assert rank == first.anchor.shape[1] == second.anchor.shape[1]

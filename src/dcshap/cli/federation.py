@@ -24,6 +24,7 @@ from dcshap.cli.console import (
 )
 from dcshap.cli.explain import Index, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
+from dcshap.cli.simulate import simulate
 from dcshap.cli.sites import CollaborationArgument, Kind, analyst, audit, ledger, party, say
 from dcshap.exceptions import InputError
 
@@ -46,6 +47,7 @@ federation.add_typer(analyst, name="analyst")
 federation.add_typer(certificates, name="certificates")
 federation.command()(audit)
 federation.command()(ledger)
+federation.command()(simulate)
 
 KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]
 RunningArgument = Annotated[

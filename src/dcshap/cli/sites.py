@@ -204,6 +204,7 @@ def audit(
 
 def ledger(
     folder: KitArgument,
+    archive: Annotated[bool, typer.Option("--archive", help="Close the file and begin another.")] = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
@@ -216,6 +217,10 @@ def ledger(
     if not folder.is_dir():
         raise InputError(f"{folder} must be a participant's folder. There is none.")
     book = Ledger(folder / "dcshap" / "ledger.jsonl")
+    if not book.exists:
+        raise InputError(f"{folder} has no ledger: nothing has left it yet, or it is another participant's folder.")
+    if archive:
+        say(f"Archived as {book.archive()}; the chain goes on in a new file.")
     count, lines = book.verify(), list(book)
     spent = book.epsilons()
     if as_json:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dcshap._machine import random_bytes
 from dcshap._typing import Array, FloatArray, IntArray
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.labels import as_labels
@@ -67,7 +67,7 @@ class HorizontalParty(Party):
         It is new in every round: two rounds under one mask would show how the moments changed.
         """
         self._moments.pop(self.name, None)
-        self._keys[to] = secrets.token_bytes(32)
+        self._keys[to] = random_bytes(32)
         return PairKey(self.name, self._keys[to])
 
     def receive_pair_key(self, message: PairKey) -> None:

@@ -80,16 +80,24 @@ class Message:
 
 @dataclass(frozen=True)
 class Hello(Message):
-    """The analyst begins a run: which version of the protocol it speaks, how the data are split, what is predicted."""
+    """The analyst begins a run: which version of the protocol it speaks, how the data are split, what is predicted.
+
+    With it goes the state of the analyst's ledger, for the party to remember.
+    """
 
     version: int
     kind: str
     task: str
+    ledger: str = ""
 
 
 @dataclass(frozen=True)
 class Greeting(Message):
-    """What the analyst must know of a party before anything is sent: its certificate, and what it has agreed to."""
+    """What the analyst must know of a party before anything is sent: its certificate, and what it has agreed to.
+
+    With it go the state of the party's ledger, for the analyst to remember, and what the party remembers of the
+    analyst's.
+    """
 
     party: str
     certificate: str
@@ -97,14 +105,20 @@ class Greeting(Message):
     labels: bool
     span: str
     rounds: int
+    ledger: str = ""
+    remembered: str = ""
 
 
 @dataclass(frozen=True)
 class Introduction(Message):
-    """The certificates of all parties by name, and who holds the labels (vertically; empty otherwise)."""
+    """The certificates of all parties by name, and who holds the labels (vertically; empty otherwise).
+
+    With it goes what the analyst remembers of the party's ledger.
+    """
 
     certificates: dict[str, str]
     holder: str
+    remembered: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,10 +146,14 @@ class HeldColumns(Message):
 
 @dataclass(frozen=True)
 class Resume(Message):
-    """The analyst goes on from a training that was kept: its run, and the certificates of all parties by name."""
+    """The analyst goes on from a training that was kept: its run, and the certificates of all parties by name.
+
+    With it goes what the analyst remembers of the party's ledger.
+    """
 
     run: str
     certificates: dict[str, str]
+    remembered: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
-from uuid import uuid4
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from dcshap._machine import new_identifier
 from dcshap.audit import Audit, History, audit_party
 from dcshap.audit.release import N_ROWS
 from dcshap.collaboration.analyst import Analyst
@@ -83,7 +83,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         # By name: the order in which parties are listed must not change the result.
         cast = Cast(tuple(sorted(parties)), holder=holder)
         parties[cast.parties[0]].anchor_seed = self._shared_seed()
-        analyst.run = uuid4().hex
+        analyst.run = new_identifier()
         earlier, self.sent_ = getattr(self, "sent_", []), []
         try:
             run_in_memory(protocol, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, record=self._record)

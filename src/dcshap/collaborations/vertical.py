@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
-from uuid import uuid4
 
 from sklearn.base import is_classifier
 
+from dcshap._machine import new_identifier
 from dcshap._tables import as_frame
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement, Span
@@ -305,7 +305,7 @@ class VerticalCollaboration(CollaborationEstimator):
             raise InputError("At least one record must be asked for. Got none.")
         records = next(iter(held.values())).identifiers
         request = Request(
-            "", uuid4().hex, "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what)
+            "", new_identifier(), "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what)
         )
         asking = Asking(request, list(self.parties_))
         roles: dict[str, Any] = {

@@ -34,6 +34,7 @@ import yaml
 
 from dcshap._tables import as_array, as_frame, is_array
 from dcshap._typing import FloatArray
+from dcshap._yaml import read_yaml
 from dcshap.exceptions import InputError, SchemaError
 from dcshap.schema.columns import (
     Category,
@@ -182,11 +183,7 @@ class Schema:
     @classmethod
     def from_yaml(cls, text: str) -> Self:
         """The schema that a YAML text describes."""
-        try:
-            content = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise SchemaError("The schema is not valid YAML.") from error
-        return cls.from_dict(content)
+        return cls.from_dict(read_yaml(text))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from dcshap._machine import now
 from dcshap.exceptions import InputError, StorageError
 
 __all__ = ["REVOKED", "Revocations", "honour", "revoke"]
@@ -93,7 +93,7 @@ def revoke(authority: str | Path, what: Sequence[str]) -> Path:
         raise InputError("At least one name or serial number must be given.")
     known = Revocations.read(folder / REVOKED, root)
     serials = sorted({*known.serials, *(_digits(each) for each in what if each.startswith("0x"))})
-    names = {**known.names, **{each: time.time() for each in what if not each.startswith("0x")}}
+    names = {**known.names, **{each: now() for each in what if not each.startswith("0x")}}
     content: dict[str, Any] = {"serials": serials, "names": names}
     signature = key.sign(_text(content), _PSS, hashes.SHA256()).hex()
     (folder / REVOKED).write_text(json.dumps(content | {"signature": signature}, indent=1), encoding="utf-8")
