@@ -11,7 +11,7 @@ import pytest
 import dcshap
 
 BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources", "_machine", "_disk", "_arrow", "_yaml"}
-METHOD = BASE | {"schema", "storage", "collaboration", "shapley", "explanation"}
+METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
 # Which components of the package each component may import, beside itself; bottom up.
@@ -25,9 +25,10 @@ MAY_IMPORT = {
     "_machine": set(),
     "_yaml": {"exceptions"},
     "_disk": {"exceptions"},
+    "languages": BASE,
     "schema": BASE,
     "storage": BASE,
-    "shapley": BASE,
+    "shapley": BASE | {"languages"},
     "datasets": BASE,
     "collaboration": BASE | {"schema", "storage"},
     "audit": BASE | {"schema", "storage", "collaboration"},
@@ -37,7 +38,8 @@ MAY_IMPORT = {
     "report": METHOD | {"collaborations", "audit"},
     "federation": PUBLIC | {"protocol", "audit"},
     "paper": PUBLIC | {"collaborations", "report", "audit"},
-    "cli": PUBLIC | {"collaborations", "report", "federation", "paper", "audit"},
+    "desk": PUBLIC | {"collaborations", "report", "federation", "protocol", "audit"},
+    "cli": PUBLIC | {"collaborations", "report", "federation", "paper", "desk", "audit"},
     "__main__": {"cli"},
 }
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcshap._typing import Array, FloatArray
+from dcshap._typing import FloatArray, IntArray
 from dcshap.audit.attacks.decoding import forest_decoded, integer_decoded, linearly_decoded
 from dcshap.audit.attacks.known_rows import K, read_with_known
 from dcshap.audit.attacks.linkage import linked
 from dcshap.audit.attacks.lll import has_lll
 from dcshap.audit.attacks.population import read_by_population
 from dcshap.audit.findings import Line
-from dcshap.audit.reading import column_r2, exact_shares, halves, units
 from dcshap.audit.release import Release
+from dcshap.audit.scores import column_r2, exact_shares, halves, units
 from dcshap.audit.verdicts import Threshold, Verdict, worst
 
 __all__ = ["collusion_lines"]
@@ -33,8 +33,8 @@ class _Read:
 
     estimates: list[FloatArray]
     r2: FloatArray
-    at: Array
-    known: Array
+    at: IntArray
+    known: IntArray
     lattice: bool
 
 
@@ -76,7 +76,7 @@ def _read_with_map(release: Release, seed: int) -> _Read:
     return _Read(estimates, r2, at, known, lattice)
 
 
-def _by_lattice(release: Release, at: Array, known: Array) -> FloatArray:
+def _by_lattice(release: Release, at: IntArray, known: IntArray) -> FloatArray:
     """Encoded rows (n, p) by lattice decoding: raw coordinates are whole numbers of their units."""
     encoder = release.anchor.encoder
     if release.weights is None or release.offset is None:

@@ -105,6 +105,10 @@ class Audit:
         shown = ("attack", "attacker", "measure", "value", "verdict", "words", "advice")
         return pd.DataFrame([{name: getattr(line, name) for name in shown} for line in self.lines])
 
+    def _repr_html_(self) -> str:
+        """The table, as a notebook shows it; texts are escaped."""
+        return str(self.to_frame().to_html(index=False))
+
     def __str__(self) -> str:
         lines = [f"Audit of party {self.party!r}: {self.verdict}"]
         lines += [f"  {line.verdict:4}  {line.attack} ({line.attacker}): {line.words}" for line in self.lines]

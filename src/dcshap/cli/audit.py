@@ -51,8 +51,7 @@ def audit(
     _take(trained, name, table)
     with working("Attacking"):
         found = trained.collaboration.audit(name, thresholds=thresholds, seed=seed)
-    if isinstance(found, Audit):
-        report_audit(found, html=html, as_json=as_json, strict=strict)
+    report_audit(found, html=html, as_json=as_json, strict=strict)
 
 
 def thresholds_of(given: list[str] | None) -> dict[str, tuple[float, float]]:

@@ -244,8 +244,7 @@ def _worth(collaboration: HorizontalCollaboration, held_out: tuple[Any, Any], pa
 
 def _audits(collaboration: HorizontalCollaboration | VerticalCollaboration) -> dict[str, Audit]:
     with working("Attacking"):
-        found = collaboration.audit()
-    return found if isinstance(found, dict) else {found.party: found}
+        return collaboration.audit()
 
 
 def _report(

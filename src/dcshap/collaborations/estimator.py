@@ -5,24 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from dcshap._machine import new_identifier
 from dcshap.audit import Audit, History, audit_party
-from dcshap.audit.release import N_ROWS
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.messages import ANALYST, Message, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
 from dcshap.exceptions import InputError, NotFittedError, StorageError
+from dcshap.explanation.receipt import Receipt, Signer, receipt_of
+from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
 from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_tree
 
-__all__ = ["CollaborationEstimator", "for_each"]
+__all__ = ["AuditOptions", "CollaborationEstimator", "for_each"]
+
+
+class AuditOptions(TypedDict, total=False):
+    """Options of an audit."""
+
+    thresholds: Mapping[str, tuple[float, float]] | None
+    n_rows: int
+    seed: int
 
 
 class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
@@ -92,6 +101,33 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
             if getattr(self, "analyst_", None) is not analyst:  # what was trained before is still used
                 self.sent_ = earlier
 
+    def receipt(
+        self,
+        explanation: PartyExplanation,
+        *,
+        sample: int = 0,
+        party: str | None = None,
+        opening: str | None = None,
+        signer: Signer | None = None,
+    ) -> Receipt:
+        """A party's signed receipt of an explanation of one sample.
+
+        Parameters
+        ----------
+        explanation : PartyExplanation
+        sample : int, default 0
+        party : str, optional
+            Who signs: whose explanation it is, by default.
+        opening : str, optional
+            The opening of another party's receipt of the same record, so that the two can be compared.
+        signer : Signer, optional
+            By default with the key that the party keeps.
+        """
+        name = explanation.party if party is None else party
+        if name is None:
+            raise InputError(f"Say who signs with `party`, one of {list(self.parties_)}: the explanation is of all.")
+        return receipt_of(self._party(name), explanation, sample=sample, opening=opening, signer=signer)
+
     def _require_fitted(self) -> None:
         if not hasattr(self, "parties_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit` first.")
@@ -104,14 +140,13 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
 
     # --- what attackers would learn -----------------------------------------------------------------------
 
-    def audit(
-        self,
-        party: str | None = None,
-        *,
-        thresholds: Mapping[str, tuple[float, float]] | None = None,
-        n_rows: int = N_ROWS,
-        seed: int = 0,
-    ) -> Audit | dict[str, Audit]:
+    @overload
+    def audit(self, party: str, **options: Unpack[AuditOptions]) -> Audit: ...
+
+    @overload
+    def audit(self, party: None = None, **options: Unpack[AuditOptions]) -> dict[str, Audit]: ...
+
+    def audit(self, party: str | None = None, **options: Unpack[AuditOptions]) -> Audit | dict[str, Audit]:
         """Attack what a party has sent, with the strongest attacks known: its `Audit`, or all parties' by name.
 
         It needs the rows that were trained with, so a run that was loaded from disk must be given them first
@@ -121,25 +156,15 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         ----------
         party : str, optional
             All by default.
-        thresholds : mapping of name to (passes up to, fails beyond), optional
-            In place of those of `dcshap.audit.THRESHOLDS`.
-        n_rows : int
-            At most this many of a party's rows are looked at.
-        seed : int
-            Of the audit's own draws.
+        **options
+            `thresholds`, `n_rows` and `seed`, as in `dcshap.audit.audit_party`.
         """
         self._require_fitted()
-        if party is not None:
-            own, others = self._party(party), [each for name, each in self.parties_.items() if name != party]
-            beside = [each for each in others if each.has_rows]
-            history = self._history(party)
-            return audit_party(own, history=history, others=beside, thresholds=thresholds, n_rows=n_rows, seed=seed)
-        found = {}
-        for name in self.parties_:
-            of_one = self.audit(name, thresholds=thresholds, n_rows=n_rows, seed=seed)
-            if isinstance(of_one, Audit):
-                found[name] = of_one
-        return found
+        if party is None:
+            return {name: self.audit(name, **options) for name in self.parties_}
+        own, others = self._party(party), [each for name, each in self.parties_.items() if name != party]
+        beside = [each for each in others if each.has_rows]
+        return audit_party(own, history=self._history(party), others=beside, **options)
 
     def _history(self, party: str) -> History:
         """What the record of this run knows of all that a party has sent."""

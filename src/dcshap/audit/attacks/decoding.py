@@ -38,7 +38,8 @@ def linearly_decoded(
 def forest_decoded(rows: FloatArray, simulated: FloatArray, like: FloatArray, *, seed: int = 0) -> FloatArray:
     """Values (n, k) estimated from representations (n, d), by a forest of simulated ones (m, d) of rows (m, k)."""
     forest = ExtraTreesRegressor(TREES, min_samples_leaf=5, random_state=seed, n_jobs=1)
-    return np.asarray(forest.fit(simulated, like).predict(rows)).reshape(len(rows), -1)
+    wanted = like if like.shape[1] > 1 else like[:, 0]
+    return np.asarray(forest.fit(simulated, wanted).predict(rows)).reshape(len(rows), -1)
 
 
 def integer_decoded(

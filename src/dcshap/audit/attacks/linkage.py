@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcshap._typing import FloatArray
+from dcshap._typing import FloatArray, IntArray
 
 __all__ = ["linked"]
 
 BLOCK = 256  # reconstructions at a time
 
 
-def linked(reconstructed: FloatArray, at: FloatArray, candidates: FloatArray, *, weights: FloatArray) -> float:
+def linked(reconstructed: FloatArray, at: IntArray, candidates: FloatArray, *, weights: FloatArray) -> float:
     """The share of reconstructions (m, p) whose nearest candidate (n, p) is the record that they are of.
 
     Parameters
@@ -32,7 +32,7 @@ def linked(reconstructed: FloatArray, at: FloatArray, candidates: FloatArray, *,
     squares = np.sum(listed**2, axis=1)
     hits = 0.0
     for start in range(0, len(wanted), BLOCK):
-        part, own = wanted[start : start + BLOCK], at[start : start + BLOCK].astype(np.int64)
+        part, own = wanted[start : start + BLOCK], at[start : start + BLOCK]
         distances = squares[None, :] - 2.0 * part @ listed.T
         least = distances.min(axis=1)
         tolerance = 1e-9 * (np.abs(least) + np.sum(part**2, axis=1) + 1e-300)

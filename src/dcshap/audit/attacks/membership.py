@@ -9,17 +9,21 @@ Sums: a record leans towards the mean of a sum that it is in (Homer and others, 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from dcshap._typing import Array, BoolArray, FloatArray
 
 __all__ = ["found_at", "found_by_model", "found_by_moments"]
 
 FALSE_ALARMS = 0.01
-N_MODELS = 12  # as in the paper's offline attack, with few
+N_MODELS = 16  # as few as the paper tries
+SURE = 1e-4  # chances nearer to 0 or 1 are not told apart
 MOST_ROWS = 2000  # more rows are remembered less: the attack is then weaker
 MOST_COORDINATES = 40  # whose products are summed; a few hundred numbers suffice to tell members
 
@@ -39,19 +43,24 @@ def found_by_model(model: Any, points: FloatArray, labels: Array, *, seed: int =
     """
     rng = np.random.default_rng(seed)
     at = rng.permutation(len(points))[:MOST_ROWS]
-    points, labels = points[at], labels[at]
+    # Scaled alike, since only the data matter here, and some models take long on rows of very different scales.
+    points, labels = (points[at] - points.mean(axis=0)) / np.maximum(points.std(axis=0), 1e-300), labels[at]
     inside = _halves(len(points), n_models, rng)
     confidence = np.stack([_confidence(clone(model), points, labels, chosen) for chosen in inside])
     members, others = [], []
     for target in range(n_models):
-        outside = ~inside
-        outside[target] = False
-        known = outside.sum(axis=0) >= 2
-        usual = np.where(outside, confidence, 0.0).sum(axis=0) / np.maximum(outside.sum(axis=0), 1)
-        score = confidence[target] - usual
-        members.append(score[known & inside[target]])
-        others.append(score[known & ~inside[target]])
+        references = np.arange(n_models) != target
+        within, without = (_usual(confidence, side & references[:, None]) for side in (inside, ~inside))
+        # The likelihood of either side, each normal about its mean with one spread for all rows.
+        score = (confidence[target] - without) ** 2 - (confidence[target] - within) ** 2
+        members.append(score[inside[target]])
+        others.append(score[~inside[target]])
     return found_at(np.concatenate(members), np.concatenate(others))
+
+
+def _usual(confidence: FloatArray, chosen: BoolArray) -> FloatArray:
+    """Mean confidence (n,) over the chosen models of each row (n_models, n)."""
+    return np.asarray(np.where(chosen, confidence, 0.0).sum(axis=0) / np.maximum(chosen.sum(axis=0), 1))
 
 
 def _halves(n: int, n_models: int, rng: np.random.Generator) -> BoolArray:
@@ -64,16 +73,18 @@ def _confidence(model: Any, points: FloatArray, labels: Array, chosen: BoolArray
     """The logit of each row's own label (n,), or minus the squared error, of a model trained with the chosen rows."""
     if len(np.unique(labels[chosen])) < 2:
         return np.zeros(len(labels))
-    model.fit(points[chosen], labels[chosen])
+    with warnings.catch_warnings(), threadpool_limits(1):  # small fits are slower with several threads
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(points[chosen], labels[chosen])
     if not is_classifier(model):
-        return -((np.asarray(model.predict(points), dtype=np.float64) - labels) ** 2)
+        return np.asarray(-((np.asarray(model.predict(points), dtype=np.float64) - labels) ** 2))
     if not hasattr(model, "predict_proba"):
         return np.asarray(model.predict(points) == labels, dtype=np.float64)
     at = np.searchsorted(model.classes_, labels)
     at = np.minimum(at, len(model.classes_) - 1)
     known = model.classes_[at] == labels
-    chance = np.clip(model.predict_proba(points)[np.arange(len(labels)), at], 1e-9, 1 - 1e-9)
-    return np.where(known, np.log(chance / (1.0 - chance)), -20.0)
+    chance = np.clip(model.predict_proba(points)[np.arange(len(labels)), at], SURE, 1 - SURE)
+    return np.asarray(np.where(known, np.log(chance / (1.0 - chance)), np.log(SURE)))
 
 
 def found_by_moments(encoded: FloatArray, *, seed: int = 0) -> float:

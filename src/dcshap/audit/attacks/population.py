@@ -14,9 +14,12 @@ from dcshap._typing import Array, FloatArray
 __all__ = ["matched_map", "read_by_population"]
 
 N_DIRECTIONS = 48
-N_STEPS = 120
-N_STARTS = 4
-N_QUANTILES = 40
+N_STARTS = 30
+SHORT = 25  # steps of every descent
+N_KEPT = 3
+LONG = 100  # steps of those that are kept
+FEW_ROWS = 300
+QUANTILES = (np.arange(40) + 0.5) / 40
 MOST_ROWS = 2000
 
 
@@ -46,50 +49,54 @@ def matched_map(
     public_inward, _, center = _whitening(public)
     public_white = (public - center) @ public_inward
     groups = _groups(labels, public_labels, len(rows), len(public), rng)
+    few = [(own[:FEW_ROWS], other[:FEW_ROWS]) for own, other in groups]
+    drawn = rng.standard_normal((white.shape[1], N_DIRECTIONS))
+    directions = drawn / np.linalg.norm(drawn, axis=0)
     starts = [_orthonormal(rng.standard_normal((public_white.shape[1], white.shape[1]))) for _ in range(N_STARTS)]
-    tried = [_descent(start, white, public_white, groups, rng) for start in starts]
-    _, turn = min(tried, key=lambda pair: pair[0])
+    # Many short descents with few rows, and long ones from the best of them: the distance has many hollows.
+    tried = [_descent(start, directions, white, public_white, groups=few, n_steps=SHORT) for start in starts]
+    best = sorted(tried, key=lambda pair: pair[0])[:N_KEPT]
+    kept = [_descent(turn, directions, white, public_white, groups=groups, n_steps=LONG) for _, turn in best]
+    _, turn = min(kept, key=lambda pair: pair[0])
     weights = public_inward @ turn @ outward
     return weights, shift - center @ weights
 
 
 def _descent(
     turn: FloatArray,
+    directions: FloatArray,
     white: FloatArray,
     public: FloatArray,
+    *,
     groups: list[tuple[Array, Array]],
-    rng: np.random.Generator,
+    n_steps: int,
 ) -> tuple[float, FloatArray]:
     """The distance between both sides and the rotation (r, d) that it was lowered to, by gradient steps."""
     momentum, best = np.zeros_like(turn), (np.inf, turn)
-    for step in range(N_STEPS):
-        directions = _orthonormal_columns(rng, white.shape[1])
-        loss, gradient = _distance(turn, directions, white, public, groups)
+    sides = [(np.quantile(white[own] @ directions, QUANTILES, axis=0), other) for own, other in groups]
+    for step in range(n_steps):
+        loss, gradient = _distance(turn, directions, public, sides)
         best = min(best, (loss, turn), key=lambda pair: pair[0])
         momentum = 0.8 * momentum + gradient
-        size = np.linalg.norm(momentum)
-        turn = _orthonormal(turn - 0.5 * (1.0 - step / N_STEPS) * momentum / max(float(size), 1e-300))
+        size = float(np.linalg.norm(momentum))
+        turn = _orthonormal(turn - 0.5 * (1.0 - step / n_steps) * momentum / max(size, 1e-300))
     return best
 
 
 def _distance(
-    turn: FloatArray,
-    directions: FloatArray,
-    white: FloatArray,
-    public: FloatArray,
-    groups: list[tuple[Array, Array]],
+    turn: FloatArray, directions: FloatArray, public: FloatArray, sides: list[tuple[FloatArray, Array]]
 ) -> tuple[float, FloatArray]:
     """Mean squared distance between quantiles along directions (d, k), and its gradient by the rotation (r, d)."""
     loss, gradient = 0.0, np.zeros_like(turn)
-    at = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
-    for own, other in groups:
-        wanted = np.quantile(white[own] @ directions, at, axis=0)  # (q, k)
-        projected = public[other] @ (turn @ directions)
-        order = np.argsort(projected, axis=0)[np.minimum((at * len(other)).astype(int), len(other) - 1)]  # (q, k)
+    for wanted, other in sides:
+        rows = public[other]
+        projected = rows @ (turn @ directions)
+        order = np.argsort(projected, axis=0)[
+            np.minimum((QUANTILES * len(other)).astype(int), len(other) - 1)
+        ]  # (q, k)
         off = np.take_along_axis(projected, order, axis=0) - wanted
-        loss += float(np.mean(off**2)) / len(groups)
-        for k in range(directions.shape[1]):
-            gradient += np.outer(off[:, k] @ public[other][order[:, k]], directions[:, k])
+        loss += float(np.mean(off**2)) / len(sides)
+        gradient += np.einsum("qk,qkp->pk", off, rows[order]) @ directions.T
     return loss, gradient
 
 
@@ -118,8 +125,3 @@ def _whitening(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 def _orthonormal(matrix: FloatArray) -> FloatArray:
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
     return np.asarray(left @ right)
-
-
-def _orthonormal_columns(rng: np.random.Generator, d: int) -> FloatArray:
-    drawn = rng.standard_normal((d, N_DIRECTIONS))
-    return np.asarray(drawn / np.linalg.norm(drawn, axis=0))

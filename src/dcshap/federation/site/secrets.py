@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from dcshap._disk import replace
 from dcshap.collaboration.randomness import fresh_seed
 from dcshap.exceptions import StorageError
+from dcshap.storage import write_private
 
 __all__ = ["Secrets", "write_private"]
 
@@ -60,8 +60,3 @@ class Secrets:
             "agreed": self.agreed,
         }
         write_private(folder / "secrets.json", json.dumps(content))
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all; nobody but the owner can read it."""
-    replace(path, text.encode())
