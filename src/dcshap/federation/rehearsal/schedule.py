@@ -70,7 +70,7 @@ class Rehearsal:
 
     def __init__(self, stage: Stage, schedule: Schedule, play: Play) -> None:
         self._stage, self._schedule, self._play = stage, schedule, play
-        self.recovered = ""
+        self.recovered = self.digest = ""
         self.verdict = Verdict()
         self.said: list[str] = []
         self._begun = [0]  # the trainings that may count: the one before, and those begun since
@@ -88,6 +88,7 @@ class Rehearsal:
                 self.verdict.hung.append(f"{scene} took {world.time - began:.0f} s.")
         world.settle()
         self._play.network.settle()
+        self.digest = hashlib.sha256(b"".join(self._play.network.carried)).hexdigest()
         self._check()
 
     def _attempt(self, scene: str, name: str) -> str:
@@ -155,5 +156,4 @@ def rehearse(stage: Stage, schedule: Schedule) -> Outcome:
         rehearsal = Rehearsal(stage, schedule, play)
         rehearsal.run()
         world = play.world
-        digest = hashlib.sha256(b"".join(play.network.carried)).hexdigest()
-    return Outcome(schedule, rehearsal.verdict, len(world.happened), world.journal, digest, rehearsal.said)
+    return Outcome(schedule, rehearsal.verdict, len(world.happened), world.journal, rehearsal.digest, rehearsal.said)
