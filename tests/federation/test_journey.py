@@ -97,6 +97,7 @@ def configured(folder, kits):
         rights = ["--allow", f"{LEAD}=bank,full:10"]
         table_and_schema = ["--csv", folder / f"{name}.csv", "--schema", folder / "schema.yaml", "--id", "id"]
         given = ["--kind", "vertical", "--partner", partner, *table_and_schema, *target, *rights]
+        given += ["--accept-audit", "people who do not exist"]
         said, _ = shell("party", "init", kits[name], "credit", *given)
         assert "240 rows" in said
     return kits

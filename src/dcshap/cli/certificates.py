@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from dcshap.cli.console import DebugOption, output
+from dcshap.cli.console import DebugOption, JsonOption, output, print_json
 
 __all__ = ["certificates"]
 
@@ -78,3 +78,74 @@ def kit(
 
     made = make_kit(signed, request=requested, fingerprint=fingerprint, folder=out)
     output.print(f"The kit of {made.name}: {made.folder}", highlight=False)
+
+
+KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
+
+
+@certificates.command()
+def show(folder: KitArgument, as_json: JsonOption = False, debug: DebugOption = False) -> None:  # noqa: ARG001
+    """Show one's own certificate: its fingerprint is what partners are told when it was renewed.
+
+    Example: `dcshap federation certificates show KIT`
+    """
+    from dcshap.federation.seals.identity import Identity  # noqa: PLC0415
+
+    own = Identity(folder / "startup").certificate
+    found: dict[str, Any] = {"name": own.name, "fingerprint": own.fingerprint, "serial": f"0x{own.serial}"}
+    found["valid until"] = own.ends.date().isoformat()
+    if as_json:
+        print_json(found)
+        return
+    for name, value in found.items():
+        output.print(f"{name}: {value}", highlight=False, soft_wrap=True)
+
+
+@certificates.command()
+def accept(
+    folder: KitArgument,
+    collaboration: Annotated[str, typer.Argument(metavar="COLLABORATION")],
+    name: Annotated[str, typer.Argument(help="The partner, or the analyst's server, whose certificate was renewed.")],
+    fingerprint: Annotated[str, typer.Option(help="The new certificate's, as its owner has told it by another way.")],
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Accept a partner's renewed certificate, as a party; the first one is remembered until then.
+
+    Example: `dcshap federation certificates accept KIT credit shop --fingerprint AA:BB:…`
+    """
+    from dcshap.federation.site.configuration import SiteConfig  # noqa: PLC0415
+    from dcshap.federation.site.pins import Pins  # noqa: PLC0415
+
+    Pins(SiteConfig.load(folder).state_folder(collaboration)).accept(name, fingerprint)
+    output.print(f"From now on {name} has the certificate {fingerprint}", highlight=False, soft_wrap=True)
+
+
+@certificates.command()
+def revoke(
+    what: Annotated[list[str], typer.Argument(metavar="NAME|SERIAL", help="A participant, or a serial number 0x….")],
+    ca: Annotated[Path, typer.Option("--authority", help="The authority's folder.")] = Path("authority"),
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Revoke certificates, as the authority: all of a name up to now, or one by its serial number.
+
+    Example: `dcshap federation certificates revoke officer@bank.org --authority authority`
+    """
+    from dcshap.federation.seals.revocation import revoke as revoked  # noqa: PLC0415
+
+    output.print(f"Send to every participant: {revoked(ca, what)}", highlight=False, soft_wrap=True)
+
+
+@certificates.command()
+def honour(
+    revoked: Annotated[Path, typer.Argument(metavar="LIST", help="The authority's list, revoked.json.")],
+    folder: KitArgument,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Honour the authority's list of revoked certificates at one's own site; a site that runs does so at once.
+
+    Example: `dcshap federation certificates honour revoked.json KIT`
+    """
+    from dcshap.federation.seals.revocation import honour as honoured  # noqa: PLC0415
+
+    found = honoured(revoked, folder / "startup")
+    output.print(f"{len(found.names)} names and {len(found.serials)} serial numbers are revoked.", highlight=False)

@@ -25,7 +25,7 @@ from dcshap.cli.console import (
 from dcshap.cli.explain import BackgroundOption, Index, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
 from dcshap.cli.simulate import simulate
-from dcshap.cli.sites import CollaborationArgument, Kind, analyst, ledger, party, say
+from dcshap.cli.sites import CollaborationArgument, Kind, analyst, audit, ledger, party, say
 from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
 
@@ -46,6 +46,7 @@ federation = typer.Typer(
 federation.add_typer(party, name="party")
 federation.add_typer(analyst, name="analyst")
 federation.add_typer(certificates, name="certificates")
+federation.command()(audit)
 federation.command()(ledger)
 federation.command()(simulate)
 
@@ -179,9 +180,9 @@ def explain(
     record: RecordsOption,
     collaboration: RunningArgument = None,
     view: Annotated[str, typer.Option(help="'full', or a party's name.")] = "full",
-    index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
+    index: Annotated[Index, typer.Option(help="owen: party views, which agree. shapley: Algorithm 4.")] = Index.owen,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
-    reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
+    reference: Annotated[str, typer.Option(help="Compared with: anchor, or what all parties allow.")] = "anchor",
     n_background: BackgroundOption = N_BACKGROUND,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
@@ -189,7 +190,7 @@ def explain(
 ) -> None:
     """Explain the predictions of records of a running vertical collaboration.
 
-    Example: `dcshap federation explain credit --kit KIT --record 4711 --view bank --index owen`
+    Example: `dcshap federation explain credit --kit KIT --record 4711 --view bank`
     """
     with _requester(kit_folder, timeout) as asking:
         which = _running(asking, collaboration)

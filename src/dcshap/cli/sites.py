@@ -11,15 +11,17 @@ import pandas as pd
 import typer
 import yaml
 
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
+from dcshap.audit.release import N_ROWS
+from dcshap.cli.audit import StrictOption, ThresholdOption, report_audit, thresholds_of
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table, working
 from dcshap.cli.explain import show_explanation
-from dcshap.cli.tables import read_table, select_columns
+from dcshap.cli.tables import read_table, require_folder_of, select_columns
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
     from dcshap.federation.site.configuration import Right
 
-__all__ = ["CollaborationArgument", "Kind", "analyst", "ledger", "party", "say"]
+__all__ = ["CollaborationArgument", "Kind", "analyst", "audit", "ledger", "party", "say"]
 
 party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
 analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
@@ -30,6 +32,13 @@ class Kind(StrEnum):
 
     horizontal = "horizontal"
     vertical = "vertical"
+
+
+class Task(StrEnum):
+    """What is predicted."""
+
+    classes = "classes"
+    number = "number"
 
 
 KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
@@ -57,6 +66,19 @@ def party_init(
     instance_models: Annotated[
         bool, typer.Option("--instance-models", help="Agree to models that contain training rows (k-NN).")
     ] = False,
+    algorithm_3: Annotated[
+        bool, typer.Option("--algorithm-3", help="Agree that the analyst is told what each column of a record adds.")
+    ] = False,
+    reference: Annotated[
+        list[str] | None, typer.Option(help="What requesters may compare with; default: anchor and background.")
+    ] = None,
+    recipient_budget: Annotated[
+        int | None, typer.Option(min=0, help="Of how many records another party may be told vectors, in all.")
+    ] = None,
+    accept_audit: Annotated[
+        str | None,
+        typer.Option(metavar="REASON", help="Train although the audit fails; it goes to the ledger."),
+    ] = None,
     trust: Annotated[list[str] | None, typer.Option(help="A type that a received model may contain.")] = None,
     allow: Annotated[
         list[str] | None,
@@ -71,7 +93,7 @@ def party_init(
     """
     from dcshap.federation.flare.kits import Kit  # noqa: PLC0415 - an optional extra, as below
     from dcshap.federation.flare.preparation import init_party  # noqa: PLC0415
-    from dcshap.federation.site.configuration import CollaborationConfig  # noqa: PLC0415
+    from dcshap.federation.site.configuration import REFERENCES, CollaborationConfig  # noqa: PLC0415
 
     given = {"file": file, "csv": csv, "parquet": parquet, "sql": sql, "url": url}
     settings = CollaborationConfig(
@@ -84,6 +106,10 @@ def party_init(
         agreement=_settings(setting or []),
         instance_models=instance_models,
         trusted=tuple(trust or ()),
+        algorithm_3=algorithm_3,
+        recipient_budget=recipient_budget,
+        audit={} if accept_audit is None else {"accept": True, "reason": accept_audit},
+        references=tuple(reference) if reference else REFERENCES,
     )
     rights = dict(_right(entry) for entry in allow or [])
     found = init_party(Kit.load(folder, "party"), collaboration, settings, rights=rights)
@@ -145,6 +171,38 @@ def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # n
     raise typer.Exit(run_in_foreground(server, say))
 
 
+def audit(
+    folder: KitArgument,
+    collaboration: CollaborationArgument,
+    threshold: ThresholdOption = None,
+    strict: StrictOption = False,
+    task: Annotated[Task | None, typer.Option(help="What the labels are; guessed by default.")] = None,
+    rows: Annotated[int, typer.Option(min=2, help="Attack at most this many rows.")] = N_ROWS,
+    seed: Annotated[int, typer.Option(help="A seed for the audit's own draws.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write a page with what was found.")] = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Attack what a party would send, or has sent, at its own site; nothing leaves. Exits with 0 pass, 1 warn, 2 fail.
+
+    Example: `dcshap federation audit KIT credit`
+    """
+    from dcshap.federation.seals.ledger import Ledger  # noqa: PLC0415
+    from dcshap.federation.site.clearance import Clearance, party_at_hand  # noqa: PLC0415
+    from dcshap.federation.site.configuration import SiteConfig  # noqa: PLC0415
+    from dcshap.federation.site.party_site import load_trained  # noqa: PLC0415
+    from dcshap.federation.site.runs import Runs  # noqa: PLC0415
+
+    require_folder_of(html)
+    config = SiteConfig.load(folder)
+    trained = Runs(config.state_folder(collaboration)).current and load_trained(config, collaboration)
+    own = party_at_hand(config, collaboration, trained=trained or None, task=task)
+    with working("Attacking"):
+        clearance = Clearance(config, collaboration, Ledger(config.ledger))
+        found = clearance.audit(own, thresholds=thresholds_of(threshold), n_rows=rows, seed=seed)
+    report_audit(found, html=html, as_json=as_json, strict=strict)
+
+
 def ledger(
     folder: KitArgument,
     archive: Annotated[bool, typer.Option("--archive", help="Close the file and begin another.")] = False,
@@ -165,16 +223,20 @@ def ledger(
     if archive:
         say(f"Archived as {book.archive()}; the chain goes on in a new file.")
     count, lines = book.verify(), list(book)
+    spent = book.epsilons()
     if as_json:
-        print_json({"verified": count, "entries": [vars(line) for line in lines]})
+        print_json({"verified": count, "epsilon": spent, "entries": [vars(line) for line in lines]})
         return
     rows = []
     for line in lines:
         shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in line.shapes.items())
         asked = line.requester or line.request[:8]
-        rows.append((line.when[:19], line.recipient, line.kind, shapes, line.n_bytes, asked, line.n_records or ""))
-    table = pd.DataFrame(rows, columns=["when", "to", "what", "shapes", "bytes", "for", "records"])
-    print_table(table, f"{count} messages left {folder.name}; the chain is whole", right=("bytes", "records"))
+        said = (shapes or line.note, line.n_bytes, asked, line.n_records or "", line.units or "")
+        rows.append((line.when[:19], line.recipient, line.kind, *said))
+    table = pd.DataFrame(rows, columns=["when", "to", "what", "shapes", "bytes", "for", "records", "units"])
+    print_table(table, f"{count} lines of {folder.name}; the chain is whole", right=("bytes", "records", "units"))
+    for name, epsilon in spent.items():
+        output.print(f"Differential privacy that all trainings of {name} have spent: ε = {epsilon:g}", highlight=False)
 
 
 # --- how options read, and how it looks ------------------------------------------------------------------------------

@@ -45,7 +45,6 @@ __all__ = [
     "Sent",
     "Settings",
     "SharedModel",
-    "SpanBasis",
     "Targets",
 ]
 
@@ -194,13 +193,6 @@ class Targets(Message):
 
     party: str
     values: Array
-
-
-@dataclass(frozen=True)
-class SpanBasis(Message):
-    """The leading subspace (p, m) of all parties' rows together. Party to party only."""
-
-    basis: FloatArray
 
 
 @dataclass(frozen=True)

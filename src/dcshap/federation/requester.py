@@ -66,7 +66,7 @@ class Requester:
         records: Sequence[Any],
         *,
         view: str = FULL,
-        index: str = "shapley",
+        index: str = "owen",
         merged: bool = False,
         reference: str = "anchor",
         n_background: int = N_BACKGROUND,

@@ -12,6 +12,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 
 from dcshap.federation.seals.identity import Certificate, Identity
+from dcshap.federation.seals.revocation import Revocations
 
 __all__ = ["QuickIdentity", "identities"]
 
@@ -57,11 +58,14 @@ class QuickIdentity(Identity):
         self.root: Any = None  # a certificate that is not known cannot be read either
         self.analyst = analyst
 
+    def _revocations(self) -> Revocations:
+        return Revocations()
+
 
 def identities(names: list[str], *, analyst: str) -> dict[str, Identity]:
     """Participants that know each other."""
     keys: dict[str, Any] = {name: _QuickKey(name) for name in names}
-    known = {_text(name): Certificate(name, _text(name), keys[name], _BEGINS, _ENDS) for name in names}
+    known = {_text(name): Certificate(name, _text(name), keys[name], _BEGINS, _ENDS, name, name) for name in names}
     return {name: QuickIdentity(name, analyst=analyst, known=known) for name in names}
 
 

@@ -136,6 +136,8 @@ class Stage:
                 target=label,
                 agreement={"n_anchor": 40, "span_rounds": 1},
                 refit_span=True,  # so that every training goes through all steps
+                algorithm_3=True,
+                audit={"accept": True, "reason": "a rehearsal with records that do not exist"},
             )
             views = ("full", *self.names)
             rights = {OFFICER: Right(views, BUDGET), WATCH: Right(views, 10_000)}

@@ -1,8 +1,9 @@
-"""How many records each requester was told of, over time: an index of the ledger, asked in logarithmic time."""
+"""What each requester was charged, and which records each recipient was told of: an index of the ledger."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 __all__ = ["Budgets"]
@@ -10,50 +11,51 @@ __all__ = ["Budgets"]
 
 @dataclass
 class _Account:
-    """What one requester was told: when, and how many records in all up to then."""
+    """What one requester was charged: when, and how much in all up to then."""
 
     whens: list[str] = field(default_factory=list)
     totals: list[int] = field(default_factory=list)
-    requests: dict[str, int] = field(default_factory=dict)
-    begun: dict[str, str] = field(default_factory=dict)
+    requests: set[str] = field(default_factory=set)
 
-    def add(self, request: str, n_records: int, when: str) -> None:
-        """Count a request's records once: its messages tell of the same ones, and count from the first on."""
-        before = self.requests.get(request, 0)
-        if n_records <= before:
-            return
-        when = self.begun.setdefault(request, when)
-        self.requests[request] = n_records
+    def add(self, request: str, units: int, when: str) -> None:
+        """Note what a request was charged."""
+        self.requests.add(request)
         at = bisect_right(self.whens, when)  # at the end, unless the clock was turned back
         self.whens.insert(at, when)
         self.totals.insert(at, self.totals[at - 1] if at else 0)
         for later in range(at, len(self.totals)):
-            self.totals[later] += n_records - before
+            self.totals[later] += units
 
     def since(self, when: str) -> int:
-        """Records that were told of from a moment on."""
+        """Units that were charged from a moment on."""
         at = bisect_left(self.whens, when)
         return (self.totals[-1] if self.totals else 0) - (self.totals[at - 1] if at else 0)
 
 
 class Budgets:
-    """The accounts of all requesters."""
+    """The accounts of all requesters and recipients."""
 
     def __init__(self) -> None:
         self._accounts: dict[str, _Account] = {}
-        self._said: set[tuple[str, str, str, str]] = set()
+        self._told: dict[str, set[str]] = {}
 
-    def count(self, requester: str, request: str, said: tuple[str, str], *, n_records: int, when: str) -> None:
-        """Note a message (its kind and recipient) for a request."""
-        self._said.add((requester, request, *said))
-        self._accounts.setdefault(requester, _Account()).add(request, n_records, when)
+    def charge(self, requester: str, request: str, *, units: int, when: str) -> None:
+        """Note what a request was charged."""
+        self._accounts.setdefault(requester, _Account()).add(request, units, when)
 
-    def answered(self, requester: str, request: str, said: tuple[str, str]) -> bool:
-        """Whether a message was sent for a request before."""
-        return (requester, request, *said) in self._said
+    def charged(self, requester: str, request: str) -> bool:
+        """Whether a request was charged before."""
+        return request in self._accounts.get(requester, _Account()).requests
 
-    def used(self, requester: str, *, since: str, but: str) -> int:
-        """Records that a requester was told of since a moment, without those of one request."""
-        account = self._accounts.get(requester, _Account())
-        own = account.requests.get(but, 0) if account.begun.get(but, "") >= since else 0
-        return account.since(since) - own
+    def used(self, requester: str, *, since: str) -> int:
+        """Units that a requester was charged since a moment."""
+        return self._accounts.get(requester, _Account()).since(since)
+
+    def tell(self, recipient: str, records: Iterable[str]) -> None:
+        """Note records that a recipient is told of."""
+        self._told.setdefault(recipient, set()).update(records)
+
+    def untold(self, recipient: str, records: Iterable[str]) -> tuple[int, int]:
+        """How many records a recipient was told of, and how many of some would be new to it."""
+        told = self._told.get(recipient, set())
+        return len(told), len(set(records) - told)

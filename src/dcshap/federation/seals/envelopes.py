@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 MAX_AGE = 600.0  # seconds between writing and opening, clocks that differ included
+MAX_AHEAD = 60.0  # seconds that another's clock may be ahead
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,15 @@ def open_envelope(identity: Identity, sealed: bytes, *, me: str) -> Envelope:
 
 
 def recent(written: Any) -> bool:
-    """Whether something was written within the last ten minutes; of a time that is no number it is not known."""
-    return isinstance(written, int | float) and abs(now() - written) <= MAX_AGE
+    """Whether something was written within the last ten minutes; of a time that is no number it is not known.
+
+    What is dated more than a minute ahead was not written yet.
+    """
+    try:
+        age = now() - float(written)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return not isinstance(written, str) and -MAX_AHEAD <= age <= MAX_AGE
 
 
 def _require_author(sender: str, author: Certificate, identity: Identity) -> None:

@@ -23,6 +23,7 @@ from cryptography.x509.oid import NameOID
 
 from dcshap._machine import now, random_bytes
 from dcshap.exceptions import ProtocolError, StorageError
+from dcshap.federation.seals.revocation import REVOKED, Revocations
 
 __all__ = ["Certificate", "Identity"]
 
@@ -40,6 +41,8 @@ class Certificate:
     key: RSAPublicKey
     begins: datetime
     ends: datetime
+    serial: str
+    fingerprint: str
 
     @classmethod
     def issued_by(cls, root: x509.Certificate, pem: str) -> Certificate:
@@ -53,7 +56,9 @@ class Certificate:
         key = certificate.public_key()
         if not isinstance(key, RSAPublicKey):
             raise ProtocolError(f"The certificate of {found!r} must hold an RSA key.")
-        return cls(str(found), pem, key, certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+        begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        fingerprint = certificate.fingerprint(hashes.SHA256()).hex(":").upper()
+        return cls(str(found), pem, key, begins, ends, f"{certificate.serial_number:x}", fingerprint)
 
     def require_valid(self) -> None:
         """Refuse a certificate before and after its time."""
@@ -94,6 +99,7 @@ class Identity:
         if not isinstance(key, RSAPrivateKey):
             raise StorageError(f"{folder} must hold an RSA key.")
         self._folder, self._key = Path(folder), key
+        self._revoked: tuple[float, Revocations] = (-1.0, Revocations())
         self._checked: dict[str, Certificate] = {}
         self.certificate = self.check(pem)
         if key.public_key() != self.certificate.key:
@@ -118,14 +124,26 @@ class Identity:
         return self.name  # the server's own kit
 
     def check(self, pem: str, *, name: str | None = None) -> Certificate:
-        """Somebody's certificate, if the project's root has signed it, it is valid now, and bears an expected name."""
+        """Somebody's certificate, if the project's root has signed it, it is valid now, and bears an expected name.
+
+        The authority's list of revoked certificates is read again whenever it has changed.
+        """
         if pem not in self._checked:
             self._checked[pem] = Certificate.issued_by(self.root, pem)
         found = self._checked[pem]
         found.require_valid()
+        if self._revocations().revoke(found.serial, found.name, found.begins.timestamp()):
+            raise ProtocolError(f"The certificate of {found.name!r} was revoked by the project's authority.")
         if name not in (None, found.name):
             raise ProtocolError(f"A certificate of {name!r} was expected. Got that of {found.name!r}.")
         return found
+
+    def _revocations(self) -> Revocations:
+        path = self._folder / REVOKED
+        changed = path.stat().st_mtime if path.exists() else 0.0
+        if self._revoked[0] != changed:
+            self._revoked = changed, Revocations.read(path, self.root)
+        return self._revoked[1]
 
     def sign(self, content: bytes) -> bytes:
         """The participant's signature of some content."""

@@ -2,6 +2,7 @@
 
 Each line holds the hash of the line before it, so that a line which was changed, dropped or inserted is found by
 `verify`. It says when, to whom, what kind, which shapes, how many bytes, and for which request: no values.
+Requests that were let in, refusals and the privacy that a training has spent have lines of their own.
 
 `ledger.jsonl` is what is written to. Archived lines lie beside it in files whose names count up; the chain goes
 through all of them. What a charge costs does not grow with the ledger: of earlier lines only an index is kept in
@@ -44,7 +45,15 @@ class Entry:
     requester : str
         Who asked; empty in training.
     n_records : int
-        How many records it discloses something of, where it counts against the requester's budget.
+        How many records it discloses something of.
+    units : int
+        What it takes of the requester's budget: one for each record and kind of message.
+    records : tuple of str
+        Keyed digests of the records, which nobody can read who lacks the site's private seed.
+    epsilon : float
+        What it spends of differential privacy.
+    note : str
+        What else is to be known: of a refusal its kind, of an accepted risk the reason.
     """
 
     recipient: str
@@ -55,6 +64,10 @@ class Entry:
     requester: str = ""
     n_records: int = 0
     when: str = ""
+    units: int = 0
+    records: tuple[str, ...] = ()
+    epsilon: float = 0.0
+    note: str = ""
 
 
 @dataclass
@@ -95,28 +108,54 @@ class Ledger:
     def charge(self, entry: Entry, *, budget: int, days: float) -> None:
         """Write a line that counts against a requester's budget, or refuse; two requests at once cannot both pass.
 
-        A request that was answered before is refused too: the same envelope must not be opened twice.
+        A request is charged once, before anything is done for it, and refused if it was charged before.
         """
         with self._lock, locked(self.path.parent):
             self._catch_up()
             self._require_budget(entry, budget=budget, days=days)
             self._write(entry)
 
-    def require_budget(self, entry: Entry, *, budget: int, days: float) -> None:
-        """Refuse what `charge` would refuse now, before any work is done for it."""
+    def disclose(self, entry: Entry, *, limit: int) -> None:
+        """Write a line about records that a recipient is told of, or refuse where it would know of too many.
+
+        A record that the recipient was told of before counts once: it is told the same again.
+        """
         with self._lock, locked(self.path.parent):
             self._catch_up()
-            self._require_budget(entry, budget=budget, days=days)
+            self._require_room(entry, limit=limit)
+            self._write(entry)
+
+    def require_room(self, entry: Entry, *, limit: int) -> None:
+        """Refuse what `disclose` would refuse now, before any work is done for it."""
+        with self._lock, locked(self.path.parent):
+            self._catch_up()
+            self._require_room(entry, limit=limit)
+
+    def epsilons(self) -> dict[str, float]:
+        """What all trainings together have spent of differential privacy, by collaboration."""
+        spent: dict[str, float] = {}
+        for line in self:
+            if line.epsilon:
+                spent[line.note] = spent.get(line.note, 0.0) + line.epsilon
+        return spent
 
     def _require_budget(self, entry: Entry, *, budget: int, days: float) -> None:
-        if self._budgets.answered(entry.requester, entry.request, (entry.kind, entry.recipient)):
+        if self._budgets.charged(entry.requester, entry.request):
             raise PrivacyError("A request is answered once. This one was answered before: ask again.")
         since = (datetime.fromtimestamp(now(), UTC) - timedelta(days=days)).isoformat()
-        used = self._budgets.used(entry.requester, since=since, but=entry.request)
-        if used + entry.n_records > budget:
+        used = self._budgets.used(entry.requester, since=since)
+        if used + entry.units > budget:
             raise PrivacyError(
-                f"The budget of {entry.requester!r} is {budget} records in {days:g} days. {used} are used and "
-                f"{entry.n_records} more were asked for."
+                f"The budget of {entry.requester!r} is {budget} records in {days:g} days, each counted once for every "
+                f"kind of message about it. {used} are used and {entry.units} more were asked for."
+            )
+
+    def _require_room(self, entry: Entry, *, limit: int) -> None:
+        told, new = self._budgets.untold(entry.recipient, entry.records)
+        if told + new > limit:
+            raise PrivacyError(
+                f"{entry.recipient!r} may be told of {limit} records in all, whoever asks (`recipient_budget`). "
+                f"{told} are told and {new} more were asked for."
             )
 
     @property
@@ -198,8 +237,9 @@ class Ledger:
             known.archives, known.size, known.tail = known.archives + 1, 0, b""
         found += self._read_on(known, self.path)
         for entry in found:
-            said = (entry.kind, entry.recipient)
-            self._budgets.count(entry.requester, entry.request, said, n_records=entry.n_records, when=entry.when)
+            self._budgets.tell(entry.recipient, entry.records)
+            if entry.units:
+                self._budgets.charge(entry.requester, entry.request, units=entry.units, when=entry.when)
         self._known = known
 
     def _read_on(self, known: _Known, path: Path) -> list[Entry]:
@@ -247,7 +287,8 @@ def _parsed(line: bytes, last: str, *, number: int, path: Path) -> tuple[Entry, 
         content, found = written["entry"], written["hash"]
         expected = _chained(last, json.dumps(content, sort_keys=True))
         shapes = {name: tuple(shape) for name, shape in content["shapes"].items()}
-        entry = Entry(**(content | {"shapes": shapes}))
+        units = {"units": content["n_records"]} if content["requester"] else {}  # a line of an earlier version
+        entry = Entry(**(units | content | {"shapes": shapes, "records": tuple(content.get("records", ()))}))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise StorageError(f"Line {number} of {path} is damaged.") from error
     if found != expected:

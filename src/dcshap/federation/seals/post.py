@@ -39,6 +39,9 @@ __all__ = ["Network", "Post", "PostOffice", "Record", "refusal"]
 
 _SHARE = 0.8  # of the time that somebody waits for this participant, what it waits for others: it lives to say who
 Record = Callable[[Entry], None]  # writes a line to the ledger, or refuses it
+# Replies to requests are at least this long, and so much longer for each record: whoever carries them cannot tell a
+# refusal from an answer.
+_ROOM, _ROOM_PER_RECORD = 1 << 15, 1 << 12
 
 
 class Network(Interface):
@@ -65,6 +68,8 @@ class PostOffice:
         Both needed where others send to this participant.
     trusted : tuple of str
         Types beyond scikit-learn's own that a received model may contain.
+    refused : callable, optional
+        Is told of an envelope that was opened and is answered with an error, before the error leaves.
     seconds : mapping of name to float
         How long others have worked on their last answer, by their own clocks, without waiting for third parties.
     """
@@ -75,6 +80,7 @@ class PostOffice:
     network: Network | None = None
     opened: Opened | None = None
     trusted: tuple[str, ...] = ()
+    refused: Callable[[Envelope, DcshapError], None] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     def handle(self, sealed: bytes, find: Callable[[Envelope, Message | None], tuple[Node, Post]]) -> bytes:
@@ -90,10 +96,11 @@ class PostOffice:
             envelope = open_envelope(self.identity, sealed, me=self.me)
         except DcshapError as error:  # from nobody who is known, so there is nobody to seal an answer to
             return refusal(error, site=self.me)
-        began = monotonic()
+        began, message = monotonic(), None
         try:
             if self.opened is None:
                 raise ProtocolError(f"{self.me!r} is sent nothing but answers.")
+            self._require_met(envelope)
             self.opened.once(envelope)
             message = unpack(envelope.content, trusted=self.trusted) if envelope.content else None
             node, post = find(envelope, message)
@@ -103,10 +110,27 @@ class PostOffice:
             told = {"steps": [a.step for a in answers], "seconds": monotonic() - began - post.waited}
             content = framed(json.dumps(told).encode(), *packed)
         except DcshapError as error:
-            content = framed(json.dumps({"error": as_plain(error, site=self.me)}).encode())
-        asked = envelope.about
+            content = framed(json.dumps({"error": as_plain(self._noted(envelope, error), site=self.me)}).encode())
+        content, asked = _padded(content, message), envelope.about
         about = replace(asked, sender=self.me, recipient=asked.sender, patience=0.0, answers=envelope.identifier)
         return framed(b"", seal(self.identity, about, content, to=envelope.author))
+
+    def _require_met(self, envelope: Envelope) -> None:
+        """Refuse who bears the name of somebody whom this participant has met, with another certificate."""
+        met = self.directory.get(envelope.about.sender)
+        if envelope.about.step != "hello" and met is not None and met.pem != envelope.author.pem:
+            raise ProtocolError(
+                f"{self.me!r} has met {envelope.about.sender!r} with another certificate than this one."
+            )
+
+    def _noted(self, envelope: Envelope, error: DcshapError) -> DcshapError:
+        """The error that is answered, once it was noted: that of noting it, where that failed."""
+        try:
+            if self.refused is not None:
+                self.refused(envelope, error)
+        except DcshapError as failed:
+            return failed
+        return error
 
     def answers_in(self, reply: bytes, asked: bytes, *, sender: str) -> list[Answered]:
         """What somebody answered to an envelope of one's own."""
@@ -132,6 +156,15 @@ class PostOffice:
         self.seconds[sender] = float(told.get("seconds", 0.0))
         parts, _ = unframed(rest, len(told.get("steps", ())))
         return told, parts
+
+
+def _padded(content: bytes, asked: Message | None) -> bytes:
+    """A reply with room after it, where a request is answered; what is framed is read without it."""
+    records = getattr(asked, "records", None)
+    if not isinstance(records, tuple):
+        return content
+    room = _ROOM + _ROOM_PER_RECORD * len(records)
+    return content + bytes(-len(content) % room)
 
 
 def refusal(error: DcshapError, *, site: str) -> bytes:

@@ -15,6 +15,7 @@ from dcshap.exceptions import PrivacyError, ProtocolError, SchemaError
 from dcshap.federation.seals.post import PostOffice
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data
+from dcshap.federation.site.pins import Pins
 from dcshap.federation.site.witness import Witness
 from dcshap.schema import Schema
 
@@ -52,8 +53,8 @@ class Meeting:
         begin: Callable[[Introduction, Hello], Data],
         resume: Callable[[str], Data],
     ) -> None:
-        self._config, self._settings, self._office = config, config.collaboration(collaboration), office
-        self._witness = witness
+        self._settings, self._office, self._witness = config.collaboration(collaboration), office, witness
+        self._pins = Pins(config.state_folder(collaboration))
         self._span, self._begin, self._resume = span, begin, resume
         self._data: Data | None = None
         self._hello: Hello | None = None
@@ -115,7 +116,10 @@ class Meeting:
                 f"{sorted(given - {self._office.me})}."
             )
         check = self._office.identity.check
-        self._office.directory.update({name: check(pem, name=name) for name, pem in certificates.items()})
+        checked = {name: check(pem, name=name) for name, pem in certificates.items()}
+        analyst = self._office.directory[ANALYST]  # who has said hello
+        self._pins.require([analyst, *(each for name, each in checked.items() if name != self._office.me)])
+        self._office.directory.update(checked)
         self._witness.note(ANALYST, self._hello.ledger)
         return self._hello
 
