@@ -18,6 +18,7 @@ from nvflare.tool.cli_output import set_output_format
 
 from dcshap.exceptions import FederationError
 from dcshap.explanation.statement import PartyExplanation
+from dcshap.federation.flare.controller import order_to_end
 from dcshap.federation.flare.job import NAME_BEGINS, write_job
 from dcshap.federation.flare.kits import Kit
 from dcshap.federation.requester import Requester
@@ -44,8 +45,12 @@ _UNREACHABLE = (
     RuntimeError,  # what the engine raises for everything else
 )
 _ALIVE = ("RUNNING", "DISPATCHED", "SUBMITTED")
+_UNDER_WAY = ("training", "starting")
+_ANSWERING = ("serving", "waiting for parties")  # states of a run that was trained, and is to answer
 _POLL = 0.25
-_AT_ONCE = 5.0  # seconds that a run may take to say how far it is
+_SOON = 0.02  # seconds until an answer is fetched for the first time after it was asked for
+_HEARD = 15.0  # seconds since a party's last heartbeat within which it counts as connected
+_AT_ONCE = 2.0  # seconds that a run may take to answer a command
 Watch = Callable[[dict[str, Any]], None]
 
 
@@ -96,8 +101,15 @@ class Session:
     # --- who is there -----------------------------------------------------------------------------------------
 
     def connected(self) -> list[str]:
-        """The parties that are connected to the server."""
-        return sorted(client.name for client in self._call(self.session.get_connected_client_list))
+        """The parties that the server has heard of lately.
+
+        By the server's clock, which this machine's need not agree with: compared are the parties with each other.
+        """
+        heard = {
+            each.name: each.last_connect_time or 0.0 for each in self._call(self.session.get_connected_client_list)
+        }
+        since = max(heard.values(), default=0.0) - _HEARD
+        return sorted(name for name, when in heard.items() if when >= since)
 
     def wait_for(self, parties: Sequence[str], *, timeout: float) -> None:
         """Wait until all parties are connected."""
@@ -153,80 +165,129 @@ class Session:
         return self._run(settings, watch)
 
     def _run(self, settings: RunSettings, watch: Watch | None) -> dict[str, Any]:
-        self._end(settings.collaboration)
+        self._break_off_trainings(settings.collaboration)
         self.wait_for(settings.parties, timeout=settings.timeout)
         with tempfile.TemporaryDirectory() as folder:
             job = self._call(self.session.submit_job, str(write_job(folder, settings)))
-        self._jobs[settings.collaboration] = job
-        self._requesters.pop(settings.collaboration, None)
-        until = time.monotonic() + settings.timeout
+        until, begun = time.monotonic() + settings.timeout, False
         while True:
             status = self._status_of(job)
             if status is None:
-                self._require_starting(job, until, settings.timeout)
+                self._require_alive(job, until, settings, begun=begun)
             else:
-                until = time.monotonic() + settings.timeout
+                until, begun = time.monotonic() + settings.timeout, True
                 if watch is not None:
                     watch(status)
                 if status["error"] is not None:
                     raise as_error(status["error"])
-                if status["state"] != "training":
+                if status["state"] not in _UNDER_WAY:
+                    self._forget(settings.collaboration)
+                    self._jobs[settings.collaboration] = job
                     return status
             time.sleep(_POLL)
 
     def _status_of(self, job: str) -> dict[str, Any] | None:
-        """What a run says of itself; None while it starts, or once it has ended.
+        """What a run says of itself; None while it starts, or once it has ended."""
+        return self._command(job, "status", {})
 
-        A command that reaches a process which is just starting or ending is lost, and waiting longer does not help.
+    def _command(self, job: str, command: str, data: dict[str, Any]) -> dict[str, Any] | None:
+        """What a run answers to a command; None where it does not, which is soon.
+
+        All commands are answered at once. One that reaches a process which is just starting or ending is lost, and
+        while the server waits for it, nobody else is heard.
         """
         self.session.set_timeout(min(self.timeout, _AT_ONCE))
         try:
-            found: dict[str, Any] = self.session.do_app_command(job, "status", {})
+            found: dict[str, Any] = self.session.do_app_command(job, command, data)
+        except _REFUSED as error:
+            raise FederationError(f"The server does not allow {self.kit.name!r} to do this.") from error
         except _UNREACHABLE:
             return None
         finally:
             self.session.set_timeout(self.timeout)
         return found
 
-    def _require_starting(self, job: str, until: float, timeout: float) -> None:
+    def _require_alive(self, job: str, until: float, settings: RunSettings, *, begun: bool) -> None:
         status = str(self._call(self.session.get_job_meta, job).get("status"))
         if status.startswith("FINISHED"):
-            raise FederationError(
-                f"The run ended before it began ({status.removeprefix('FINISHED:')}): a site refused the job. Its own "
-                f"log says why."
+            how = status.removeprefix("FINISHED:").lower().replace("_", " ")
+            missing = sorted(set(settings.parties) - set(self.connected()))
+            why = (
+                f"{missing} are not connected"
+                if missing
+                else "the process of a run was ended"
+                if begun
+                else "a site refused the job, or its process was ended"
             )
+            raise FederationError(f"The run broke off ({how}): {why}. The logs of the sites say more; then try again.")
         if time.monotonic() >= until:
             self._abort(job)
-            raise FederationError(f"The run did not start within {timeout:g} s.")
+            raise FederationError(
+                f"The run did not {'go on' if begun else 'start'} within {settings.timeout:g} s. Connected: "
+                f"{self.connected()} of {sorted(settings.parties)}."
+            )
 
     def collaborations(self) -> list[str]:
-        """The collaborations that run now, by name."""
+        """The collaborations that run now, or wait for their parties, by name."""
         return sorted({_collaboration_of(job) for job in self._jobs_listed()} - {""})
 
     def status(self, collaboration: str) -> dict[str, Any]:
-        """How far a collaboration is, and who takes part."""
+        """How far a collaboration is, who takes part, and who is connected.
+
+        While a collaboration is trained anew the earlier training serves: `retraining` then has the new run's status.
+        """
+        told: list[dict[str, Any]] = []
         # The newest first: after a server was killed its list still has the run that died with it.
         for job in self._running(collaboration):
             found = self._status_of(job)
-            if found is not None:
+            if found is not None and found["state"] in _ANSWERING:
                 self._jobs[collaboration] = job
-                return found
-        raise FederationError(f"The collaboration {collaboration!r} is not running now. Train it, or `serve` it.")
+                return found | ({"retraining": told[0]} if told else {})
+            told += [] if found is None else [found]
+        if told:
+            return told[0]
+        raise FederationError(self._why_not(collaboration))
+
+    def _why_not(self, collaboration: str) -> str:
+        """Why a collaboration does not answer now, and what to do."""
+        jobs = self._running(collaboration)
+        if not jobs:
+            return f"The collaboration {collaboration!r} is not running now. Train it, or `serve` it."
+        parties = self._call(self.session.get_job_meta, jobs[0]).get("mandatory_clients") or []
+        missing = sorted(set(parties) - set(self.connected()))
+        if missing:
+            return (
+                f"The collaboration {collaboration!r} waits for {missing}, which are not connected. It answers again "
+                f"by itself once they are: start them."
+            )
+        return f"The collaboration {collaboration!r} is starting. It answers by itself in some seconds."
 
     def stop(self, collaboration: str) -> None:
-        """End a collaboration's run, if there is one, and wait until it is gone; what was trained is kept."""
-        for job in self._end(collaboration):
-            self._wait_for_end(job)
-
-    def _end(self, collaboration: str) -> list[str]:
-        """Break a collaboration's runs off, but for those that end by themselves; which they are."""
+        """End a collaboration's runs, if there are some, and wait until they are gone; what was trained is kept."""
         jobs = self._running(collaboration)
         for job in jobs:
             told = self._status_of(job)
+            if told is not None and told["state"] in _ANSWERING:
+                self._order_to_end(job)
             if told is None or told["state"] not in ("done", "failed"):
                 self._abort(job)
         self._forget(collaboration)
-        return jobs
+        for job in jobs:
+            self._wait_for_end(job)
+
+    def _order_to_end(self, job: str) -> None:
+        """Have a run not be submitted again once it has ended."""
+        written = time.time()
+        signature = base64.b64encode(self.identity.sign(order_to_end(job, written))).decode()
+        order = {"job": job, "written": written, "signature": signature}
+        self._told(job, "end", order | {"certificate": self.identity.certificate.pem})
+
+    def _break_off_trainings(self, collaboration: str) -> None:
+        """End trainings that have not ended; what serves goes on until the new run has taken its place."""
+        for job in self._running(collaboration):
+            told = self._status_of(job)
+            if told is not None and told["state"] in _UNDER_WAY:
+                self._abort(job)
 
     def _abort(self, job: str) -> None:
         try:
@@ -256,11 +317,6 @@ class Session:
         jobs: list[dict[str, Any]] = self._call(self.session.list_jobs)
         return [job for job in jobs if str(job.get("status")) in _ALIVE]
 
-    def _job(self, collaboration: str) -> str:
-        if collaboration not in self._jobs:
-            self.status(collaboration)
-        return self._jobs[collaboration]
-
     # --- requests -----------------------------------------------------------------------------------------------
 
     def explain(self, collaboration: str, records: Sequence[Any], **what: Any) -> PartyExplanation:
@@ -269,19 +325,33 @@ class Session:
         As `VerticalCollaboration.explain`, with the records' identifiers instead of tables: `view`, `index`, `merged`
         and `reference`.
         """
-        requester = self._requester(collaboration)
-        found = requester.explain(records, **what)
-        self.timings = requester.timings
+        found: PartyExplanation = self._asked(collaboration, lambda asking: asking.explain(records, **what))
+        self.timings = self._requesters[collaboration].timings
         return found
 
     def predict(self, collaboration: str, records: Sequence[Any], **what: Any) -> dict[str, Any]:
         """Predict records of a vertical collaboration: class probabilities with their classes, or numbers."""
-        found = self._requester(collaboration).predict(records, **what)
+        found = self._asked(collaboration, lambda asking: asking.predict(records, **what))
         return {"predictions": found.values.tolist(), "classes": list(found.classes)}
+
+    def _asked(self, collaboration: str, ask: Callable[[Requester], Any]) -> Any:
+        """Ask; and once more where another run has taken the place of the one that this session knew."""
+        known = self._jobs.get(collaboration)
+        try:
+            return ask(self._requester(collaboration))
+        except FederationError:
+            self._forget(collaboration)
+            if known is None or known in self._running(collaboration)[:1]:
+                raise
+            return ask(self._requester(collaboration))
 
     def _requester(self, collaboration: str) -> Requester:
         if collaboration not in self._requesters:
             status = self.status(collaboration)
+            if collaboration not in self._jobs:
+                raise FederationError(
+                    f"The collaboration {collaboration!r} is {status['state']}, and answers nobody yet."
+                )
 
             def exchange(session: str, envelopes: Mapping[str, bytes]) -> dict[str, list[bytes]]:
                 return self._carried(collaboration, session, envelopes)
@@ -294,15 +364,35 @@ class Session:
     def _carried(self, collaboration: str, session: str, envelopes: Mapping[str, bytes]) -> dict[str, list[bytes]]:
         """Bring a request's envelopes to the analyst; what comes back for it."""
         to = {name: base64.b64encode(each).decode() for name, each in envelopes.items()}
+        job, until, pause = self._jobs[collaboration], time.monotonic() + self.timeout, _SOON
         try:
-            job = self._job(collaboration)
-            answered = self._call(self.session.do_app_command, job, "ask", {"session": session, "to": to})
+            self._told(job, "ask", {"session": session, "to": to})
+            while not (found := self._told(job, "fetch", {"ticket": session})):
+                if time.monotonic() >= until:
+                    raise FederationError(self._too_late(job))
+                time.sleep(pause)
+                pause = min(1.5 * pause, _POLL)
         except FederationError:
             self._forget(collaboration)  # another run may serve it by the time of the next request
             raise
-        if "error" in answered:
-            raise as_error(answered["error"])
-        return {name: [base64.b64decode(each) for each in found] for name, found in answered["replies"].items()}
+        return {name: [base64.b64decode(each) for each in replies] for name, replies in found["replies"].items()}
+
+    def _told(self, job: str, command: str, data: dict[str, Any]) -> dict[str, Any]:
+        """What a run answers to a command, which may be given twice; where there is no run any more, why."""
+        until = time.monotonic() + self.timeout
+        while (told := self._command(job, command, data)) is None:
+            meta = self._call(self.session.get_job_meta, job)
+            if str(meta.get("status")).startswith("FINISHED") or time.monotonic() >= until:
+                raise FederationError(self._why_not(_collaboration_of(meta)))
+        if "error" in told:
+            raise as_error(told["error"])
+        return told
+
+    def _too_late(self, job: str) -> str:
+        told = self._status_of(job) or {}
+        away = told.get("away")
+        named = f" {away} do not answer." if away else f" {told.get('waiting_requests', '?')} requests are waiting."
+        return f"There was no answer within {self.timeout:g} s.{named}"
 
     def _call(self, action: Callable[..., Any], *arguments: Any) -> Any:
         try:

@@ -52,6 +52,8 @@ class RunSettings:
     alignment : {"auto", "affine", "svd", "orthogonal"}
     timeout : float
         Seconds that a site may take to answer.
+    at_once : int
+        Requests that are answered at the same time; more wait in order.
     """
 
     collaboration: str
@@ -61,6 +63,7 @@ class RunSettings:
     model: str = ""
     alignment: Any = "auto"
     timeout: float = 60.0
+    at_once: int = 8
 
     def __post_init__(self) -> None:
         require_collaboration(self.collaboration)
@@ -68,6 +71,8 @@ class RunSettings:
             raise InputError(f"`kind` must be 'horizontal' or 'vertical'. Got {self.kind!r}.")
         if len(self.parties) < 2:
             raise InputError(f"A collaboration needs at least two parties. Got {len(self.parties)}.")
+        if self.at_once < 1:
+            raise InputError(f"`at_once` must be at least 1. Got {self.at_once}.")
 
 
 class AnalystMeeting:
