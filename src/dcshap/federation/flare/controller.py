@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -23,14 +22,14 @@ from dcshap.federation.flare.executor import ALIVE, GRACE, TOPIC, as_shareable
 from dcshap.federation.flare.launcher import end_with_parent
 from dcshap.federation.operation.presence import Presence, Seen
 from dcshap.federation.operation.tickets import Tickets
-from dcshap.federation.operation.wishes import AGAIN, drop_wish, keep_wish
+from dcshap.federation.operation.wishes import AGAIN, drop_wish, keep_wish, order_to_end
 from dcshap.federation.seals.envelopes import recent
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.refusals import as_plain
 from dcshap.federation.site.analyst_site import AnalystSite, RunSettings
 from dcshap.federation.site.configuration import trusted_by_analyst
 
-__all__ = ["AnalystController", "order_to_end"]
+__all__ = ["AnalystController"]
 
 LINGER = 20.0  # seconds that a finished run waits for somebody to read how it ended
 _POLL = 0.1
@@ -232,11 +231,6 @@ def _in_words(command: Command) -> Callable[[str, Any, FLContext], dict[str, Any
             return {"error": as_plain(error, site=ANALYST)}
 
     return called
-
-
-def order_to_end(job: str, written: float) -> bytes:
-    """What whoever ends a run signs."""
-    return json.dumps({"end": job, "written": written}).encode()
 
 
 def _said(data: Any) -> bytes:

@@ -7,54 +7,29 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
-
-from nvflare.fuel.flare_api import api_spec as engine
-from nvflare.fuel.flare_api.flare_api import Session as EngineSession
-from nvflare.fuel.flare_api.flare_api import new_secure_session
-from nvflare.tool.cli_output import set_output_format
 
 from dcshap.exceptions import FederationError
 from dcshap.explanation.statement import PartyExplanation
-from dcshap.federation.flare.controller import order_to_end
-from dcshap.federation.flare.job import NAME_BEGINS, write_job
-from dcshap.federation.flare.kits import Kit
+from dcshap.federation.flare.connection import REFUSED, UNREACHABLE, Connection, collaboration_of
+from dcshap.federation.flare.job import write_job
+from dcshap.federation.operation.wishes import order_to_end
 from dcshap.federation.requester import Requester
-from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.refusals import as_error
 from dcshap.federation.site.analyst_site import RunSettings
 from dcshap.storage import write_model
 
 __all__ = ["Session"]
 
-_REFUSED = (engine.AuthenticationError, engine.AuthorizationError)
-_UNREACHABLE = (
-    engine.CommandError,
-    engine.InternalError,
-    engine.InvalidJobDefinition,
-    engine.InvalidTarget,
-    engine.JobNotDone,
-    engine.JobNotFound,
-    engine.JobNotRunning,
-    engine.NoClientsAvailable,
-    engine.NoConnection,
-    engine.NoReply,
-    engine.SessionClosed,
-    RuntimeError,  # what the engine raises for everything else
-)
-_ALIVE = ("RUNNING", "DISPATCHED", "SUBMITTED")
 _UNDER_WAY = ("training", "starting")
 _ANSWERING = ("serving", "waiting for parties")  # states of a run that was trained, and is to answer
 _POLL = 0.25
 _SOON = 0.02  # seconds until an answer is fetched for the first time after it was asked for
-_HEARD = 15.0  # seconds since a party's last heartbeat within which it counts as connected
-_AT_ONCE = 2.0  # seconds that a run may take to answer a command
 Watch = Callable[[dict[str, Any]], None]
 
 
-class Session:
+class Session(Connection):
     """A session with the analyst's server.
 
     Parameters
@@ -66,58 +41,10 @@ class Session:
     """
 
     def __init__(self, kit: str | Path, *, timeout: float = 30.0) -> None:
-        self.kit = Kit.load(kit, "requester")
-        self.identity = Identity(self.kit.startup)
-        self.timeout = timeout
-        self._session: EngineSession | None = None
+        super().__init__(kit, timeout=timeout)
         self._jobs: dict[str, str] = {}
         self._requesters: dict[str, Requester] = {}
         self.timings: dict[str, Any] = {}
-
-    def __enter__(self) -> Self:
-        set_output_format("json")  # what the engine says of itself then goes to stderr
-        try:
-            self._session = new_secure_session(self.kit.name, str(self.kit.folder), timeout=self.timeout)
-            self._session.set_timeout(self.timeout)
-        except _REFUSED as error:
-            raise FederationError(f"The server does not let {self.kit.name!r} in.") from error
-        except _UNREACHABLE as error:
-            raise FederationError("The analyst's server cannot be reached. Is it running?") from error
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._session is not None:
-            self._session.close()
-
-    @property
-    def session(self) -> EngineSession:
-        """The engine's session."""
-        if self._session is None:
-            raise FederationError("Use a Session in a `with` statement.")
-        return self._session
-
-    # --- who is there -----------------------------------------------------------------------------------------
-
-    def connected(self) -> list[str]:
-        """The parties that the server has heard of lately.
-
-        By the server's clock, which this machine's need not agree with: compared are the parties with each other.
-        """
-        heard = {
-            each.name: each.last_connect_time or 0.0 for each in self._call(self.session.get_connected_client_list)
-        }
-        since = max(heard.values(), default=0.0) - _HEARD
-        return sorted(name for name, when in heard.items() if when >= since)
-
-    def wait_for(self, parties: Sequence[str], *, timeout: float) -> None:
-        """Wait until all parties are connected."""
-        until = time.monotonic() + timeout
-        while missing := sorted(set(parties) - set(self.connected())):
-            if time.monotonic() >= until:
-                raise FederationError(f"{missing} did not connect within {timeout:g} s. Is every party started?")
-            time.sleep(_POLL)
 
     # --- runs ----------------------------------------------------------------------------------------------------
 
@@ -168,7 +95,7 @@ class Session:
         self._break_off_trainings(settings.collaboration)
         self.wait_for(settings.parties, timeout=settings.timeout)
         with tempfile.TemporaryDirectory() as folder:
-            job = self._call(self.session.submit_job, str(write_job(folder, settings)))
+            job = self.call(self.session.submit_job, str(write_job(folder, settings)))
         until, begun = time.monotonic() + settings.timeout, False
         while True:
             status = self._status_of(job)
@@ -188,27 +115,10 @@ class Session:
 
     def _status_of(self, job: str) -> dict[str, Any] | None:
         """What a run says of itself; None while it starts, or once it has ended."""
-        return self._command(job, "status", {})
-
-    def _command(self, job: str, command: str, data: dict[str, Any]) -> dict[str, Any] | None:
-        """What a run answers to a command; None where it does not, which is soon.
-
-        All commands are answered at once. One that reaches a process which is just starting or ending is lost, and
-        while the server waits for it, nobody else is heard.
-        """
-        self.session.set_timeout(min(self.timeout, _AT_ONCE))
-        try:
-            found: dict[str, Any] = self.session.do_app_command(job, command, data)
-        except _REFUSED as error:
-            raise FederationError(f"The server does not allow {self.kit.name!r} to do this.") from error
-        except _UNREACHABLE:
-            return None
-        finally:
-            self.session.set_timeout(self.timeout)
-        return found
+        return self.command(job, "status", {})
 
     def _require_alive(self, job: str, until: float, settings: RunSettings, *, begun: bool) -> None:
-        status = str(self._call(self.session.get_job_meta, job).get("status"))
+        status = str(self.call(self.session.get_job_meta, job).get("status"))
         if status.startswith("FINISHED"):
             how = status.removeprefix("FINISHED:").lower().replace("_", " ")
             missing = sorted(set(settings.parties) - set(self.connected()))
@@ -229,7 +139,7 @@ class Session:
 
     def collaborations(self) -> list[str]:
         """The collaborations that run now, or wait for their parties, by name."""
-        return sorted({_collaboration_of(job) for job in self._jobs_listed()} - {""})
+        return sorted({collaboration_of(job) for job in self.jobs_listed()} - {""})
 
     def status(self, collaboration: str) -> dict[str, Any]:
         """How far a collaboration is, who takes part, and who is connected.
@@ -238,7 +148,7 @@ class Session:
         """
         told: list[dict[str, Any]] = []
         # The newest first: after a server was killed its list still has the run that died with it.
-        for job in self._running(collaboration):
+        for job in self.running(collaboration):
             found = self._status_of(job)
             if found is not None and found["state"] in _ANSWERING:
                 self._jobs[collaboration] = job
@@ -250,10 +160,10 @@ class Session:
 
     def _why_not(self, collaboration: str) -> str:
         """Why a collaboration does not answer now, and what to do."""
-        jobs = self._running(collaboration)
+        jobs = self.running(collaboration)
         if not jobs:
             return f"The collaboration {collaboration!r} is not running now. Train it, or `serve` it."
-        parties = self._call(self.session.get_job_meta, jobs[0]).get("mandatory_clients") or []
+        parties = self.call(self.session.get_job_meta, jobs[0]).get("mandatory_clients") or []
         missing = sorted(set(parties) - set(self.connected()))
         if missing:
             return (
@@ -264,7 +174,7 @@ class Session:
 
     def stop(self, collaboration: str) -> None:
         """End a collaboration's runs, if there are some, and wait until they are gone; what was trained is kept."""
-        jobs = self._running(collaboration)
+        jobs = self.running(collaboration)
         for job in jobs:
             told = self._status_of(job)
             if told is not None and told["state"] in _ANSWERING:
@@ -284,7 +194,7 @@ class Session:
 
     def _break_off_trainings(self, collaboration: str) -> None:
         """End trainings that have not ended; what serves goes on until the new run has taken its place."""
-        for job in self._running(collaboration):
+        for job in self.running(collaboration):
             told = self._status_of(job)
             if told is not None and told["state"] in _UNDER_WAY:
                 self._abort(job)
@@ -292,30 +202,21 @@ class Session:
     def _abort(self, job: str) -> None:
         try:
             self.session.abort_job(job)
-        except _REFUSED as error:
+        except REFUSED as error:
             raise FederationError("A run can be ended by whoever has started it.") from error
-        except _UNREACHABLE:
+        except UNREACHABLE:
             return  # it is not running any more
 
     def _wait_for_end(self, job: str) -> None:
         until = time.monotonic() + self.timeout
         while time.monotonic() < until:
-            if str(self._call(self.session.get_job_meta, job).get("status")).startswith("FINISHED"):
+            if str(self.call(self.session.get_job_meta, job).get("status")).startswith("FINISHED"):
                 return
             time.sleep(_POLL)
 
     def _forget(self, collaboration: str) -> None:
         self._jobs.pop(collaboration, None)
         self._requesters.pop(collaboration, None)
-
-    def _running(self, collaboration: str) -> list[str]:
-        named = [job for job in self._jobs_listed() if _collaboration_of(job) == collaboration]
-        named.sort(key=lambda job: str(job.get("submit_time")), reverse=True)
-        return [str(job["job_id"]) for job in named]
-
-    def _jobs_listed(self) -> list[dict[str, Any]]:
-        jobs: list[dict[str, Any]] = self._call(self.session.list_jobs)
-        return [job for job in jobs if str(job.get("status")) in _ALIVE]
 
     # --- requests -----------------------------------------------------------------------------------------------
 
@@ -341,7 +242,7 @@ class Session:
             return ask(self._requester(collaboration))
         except FederationError:
             self._forget(collaboration)
-            if known is None or known in self._running(collaboration)[:1]:
+            if known is None or known in self.running(collaboration)[:1]:
                 raise
             return ask(self._requester(collaboration))
 
@@ -380,10 +281,10 @@ class Session:
     def _told(self, job: str, command: str, data: dict[str, Any]) -> dict[str, Any]:
         """What a run answers to a command, which may be given twice; where there is no run any more, why."""
         until = time.monotonic() + self.timeout
-        while (told := self._command(job, command, data)) is None:
-            meta = self._call(self.session.get_job_meta, job)
+        while (told := self.command(job, command, data)) is None:
+            meta = self.call(self.session.get_job_meta, job)
             if str(meta.get("status")).startswith("FINISHED") or time.monotonic() >= until:
-                raise FederationError(self._why_not(_collaboration_of(meta)))
+                raise FederationError(self._why_not(collaboration_of(meta)))
         if "error" in told:
             raise as_error(told["error"])
         return told
@@ -393,19 +294,3 @@ class Session:
         away = told.get("away")
         named = f" {away} do not answer." if away else f" {told.get('waiting_requests', '?')} requests are waiting."
         return f"There was no answer within {self.timeout:g} s.{named}"
-
-    def _call(self, action: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return action(*arguments)
-        except _REFUSED as error:
-            raise FederationError(f"The server does not allow {self.kit.name!r} to do this.") from error
-        except _UNREACHABLE as error:
-            raise FederationError(
-                "The analyst's server did not do what was asked, or in time. Is the collaboration running?"
-            ) from error
-
-
-def _collaboration_of(job: dict[str, Any]) -> str:
-    """The collaboration that a job is a run of; empty if it is none of ours."""
-    name = str(job.get("job_name", job.get("name")))
-    return name.removeprefix(NAME_BEGINS) if name.startswith(NAME_BEGINS) else ""

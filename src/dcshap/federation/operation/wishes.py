@@ -10,7 +10,7 @@ from typing import Any
 from dcshap.exceptions import StorageError
 from dcshap.federation.site.secrets import write_private
 
-__all__ = ["AGAIN", "Wish", "drop_wish", "keep_wish", "read_wishes"]
+__all__ = ["AGAIN", "Wish", "drop_wish", "keep_wish", "order_to_end", "read_wishes"]
 
 AGAIN = "dcshap_again"  # in a job's description: it has trained before, and goes on from that
 _FILE = "serving.json"
@@ -53,6 +53,11 @@ def drop_wish(folder: Path, collaboration: str) -> None:
 def read_wishes(folder: Path) -> list[Wish]:
     """All collaborations that are to serve."""
     return [_read(path) for path in sorted(folder.glob(f"*/{_FILE}"))]
+
+
+def order_to_end(job: str, written: float) -> bytes:
+    """What whoever ends a run signs."""
+    return json.dumps({"end": job, "written": written}).encode()
 
 
 def _path(folder: Path, collaboration: str) -> Path:
