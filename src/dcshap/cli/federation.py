@@ -11,6 +11,7 @@ import pandas as pd
 import typer
 from rich.live import Live
 
+from dcshap.cli.backup import backup, restore
 from dcshap.cli.certificates import certificates
 from dcshap.cli.console import (
     DebugOption,
@@ -22,9 +23,12 @@ from dcshap.cli.console import (
     print_table,
     working,
 )
+from dcshap.cli.doctor import doctor
 from dcshap.cli.explain import Index, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
+from dcshap.cli.service import service
 from dcshap.cli.sites import CollaborationArgument, Kind, analyst, ledger, party, say
+from dcshap.cli.watch import watch
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +48,9 @@ federation = typer.Typer(
 federation.add_typer(party, name="party")
 federation.add_typer(analyst, name="analyst")
 federation.add_typer(certificates, name="certificates")
-federation.command()(ledger)
+federation.add_typer(service, name="service")
+for each in (ledger, doctor, backup, restore, watch):
+    federation.command()(each)
 
 KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]
 RunningArgument = Annotated[
@@ -127,7 +133,7 @@ def serve(
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Have a vertical collaboration answer again, after the server or a party was restarted.
+    """Have a vertical collaboration that was stopped answer again. After a restart it does so by itself.
 
     Example: `dcshap federation serve credit --kit KIT --party bank --party shop`
     """
@@ -159,7 +165,7 @@ def stop(
     timeout: TimeoutOption = 30.0,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """End a collaboration's run. What was trained is kept; `serve` goes on from it.
+    """End a collaboration's run, until somebody calls `serve`. What was trained is kept.
 
     Example: `dcshap federation stop credit --kit KIT`
     """

@@ -19,7 +19,7 @@ from dcshap.exceptions import InputError
 if TYPE_CHECKING:
     from dcshap.federation.site.configuration import Right
 
-__all__ = ["CollaborationArgument", "Kind", "analyst", "ledger", "party", "say"]
+__all__ = ["CollaborationArgument", "Kind", "KitArgument", "analyst", "ledger", "party", "say"]
 
 party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
 analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
@@ -34,6 +34,9 @@ class Kind(StrEnum):
 
 KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
 CollaborationArgument = Annotated[str, typer.Argument(metavar="COLLABORATION")]
+HealthOption = Annotated[
+    int | None, typer.Option(help="A port on loopback that answers /healthz, /readyz and /metrics; none by default.")
+]
 KindOption = Annotated[Kind, typer.Option(help="The same columns of different rows, or the other way round.")]
 
 
@@ -96,19 +99,19 @@ def party_init(
 
 
 @party.command("start")
-def party_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
+def party_start(folder: KitArgument, health: HealthOption = None, debug: DebugOption = False) -> None:  # noqa: ARG001
     """Take part, until interrupted.
 
     Example: `dcshap federation party start KIT`
     """
     from dcshap.federation.flare.kits import Kit  # noqa: PLC0415
-    from dcshap.federation.flare.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.operation.foreground import run_in_foreground  # noqa: PLC0415
     from dcshap.federation.site.configuration import SiteConfig  # noqa: PLC0415
 
     kit, configured = Kit.load(folder, "party"), SiteConfig.load(folder).party
     if kit.name != configured:
         raise InputError(f"The kit is configured for {configured!r}. Its certificate is that of {kit.name!r}.")
-    raise typer.Exit(run_in_foreground(kit, say))
+    raise typer.Exit(run_in_foreground(kit, say, health=health))
 
 
 @party.command("explain")
@@ -138,6 +141,7 @@ def analyst_start(
     listen: Annotated[
         str | None, typer.Option(help="The address to listen on; the one that the server's name stands for by default.")
     ] = None,
+    health: HealthOption = None,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Run the analyst's server, until interrupted. What served before serves again by itself.
@@ -146,14 +150,14 @@ def analyst_start(
     """
     from dcshap.federation.flare.kits import Kit, secure_server  # noqa: PLC0415
     from dcshap.federation.flare.listening import LISTEN, address_of, server_of  # noqa: PLC0415
-    from dcshap.federation.flare.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.operation.foreground import run_in_foreground  # noqa: PLC0415
 
     server = Kit.load(folder, "server")
     host, port = server_of(server.folder)
     address = address_of(host, listen)
     secure_server(server)
     say(f"{server.name} listens on {address}:{port}, and between its own processes on loopback.")
-    raise typer.Exit(run_in_foreground(server, say, env={LISTEN: address}))
+    raise typer.Exit(run_in_foreground(server, say, env={LISTEN: address}, health=health))
 
 
 def ledger(

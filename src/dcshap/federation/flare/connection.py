@@ -112,7 +112,7 @@ class Connection:
         """
         self.session.set_timeout(min(self.timeout, _AT_ONCE))
         try:
-            found: dict[str, Any] = self.session.do_appcommand(job, command, data)
+            found: dict[str, Any] = self.session.do_app_command(job, command, data)
         except REFUSED as error:
             raise FederationError(f"The server does not allow {self.kit.name!r} to do this.") from error
         except UNREACHABLE:

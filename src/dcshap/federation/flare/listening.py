@@ -22,14 +22,19 @@ _EVERYWHERE = "://0:"  # how the engine writes "all interfaces"
 
 
 def server_of(folder: Path) -> tuple[str, int]:
-    """The host and the port of the analyst's server, as its kit has them."""
-    path = folder / "startup" / "fed_server.json"
+    """The host and the port of the analyst's server, as a participant's kit has them."""
+    startup = folder / "startup"
     try:
+        admin = startup / "fed_admin.json"
+        if admin.exists():
+            content = json.loads(admin.read_text(encoding="utf-8"))["admin"]
+            return str(content["host"]), int(content["port"])
+        (path,) = [each for each in (startup / "fed_server.json", startup / "fed_client.json") if each.exists()]
         target = str(json.loads(path.read_text(encoding="utf-8"))["servers"][0]["service"]["target"])
         host, _, port = target.rpartition(":")
         return host, int(port)
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise StorageError(f"{path} must say where the server listens. It cannot be read.") from error
+        raise StorageError(f"{startup} must say where the analyst's server is. It cannot be read.") from error
 
 
 def address_of(host: str, listen: str | None = None) -> str:

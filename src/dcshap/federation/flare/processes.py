@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -21,9 +19,8 @@ import psutil
 from dcshap.exceptions import FederationError, StorageError
 from dcshap.federation.flare.kits import Kit
 from dcshap.federation.flare.listening import server_of
-from dcshap.federation.seals.identity import Identity
 
-__all__ = ["SiteProcess", "free_port", "is_running", "run_in_foreground"]
+__all__ = ["SiteProcess", "free_port", "is_running"]
 
 _GRACE = 5.0  # seconds between asking a process to end and ending it
 _ENGINE = "nvflare.private."  # how the modules of the engine's processes begin
@@ -31,12 +28,6 @@ _LOOK = 0.2  # seconds between looks at a process
 _LOCK = "site.lock"
 _LONGEST_CONSOLE = 10_000_000  # bytes of what the engine prints; its own logs rotate by themselves
 _UP = "Successfully registered client"  # what the engine prints once a party is let in
-_NOT_UP = {
-    "party": "The analyst's server has not let this party in yet: it is not running, cannot be reached, or does not "
-    "accept this certificate. It is asked again and again.",
-    "server": "The server does not listen yet: another program may use its port, or the host's name may not be this "
-    "machine's.",
-}
 
 
 def free_port() -> int:
@@ -224,34 +215,3 @@ def _ignoring_gone(action: object) -> None:
         action()  # type: ignore[operator]
     except psutil.NoSuchProcess:
         return
-
-
-def run_in_foreground(
-    kit: Kit, tell: Callable[[str], None], *, patience: float = 30.0, env: Mapping[str, str] | None = None
-) -> int:
-    """Run a site until it ends, or until this process is interrupted or told to end; what it returned.
-
-    Parameters
-    ----------
-    kit : Kit
-    tell : callable
-        Is told that the site is up; and, where it is not after some `patience` (in seconds), what that may be due to.
-    env : mapping, optional
-        More of the environment.
-    """
-    Identity(kit.startup)  # the engine waits without a word where its certificate is missing or another authority's
-    site, told = SiteProcess(kit, env=env), threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: told.set())
-    waiting, until = True, time.monotonic() + patience
-    with site:
-        tell(f"{kit.name} is starting; {site.log} has the engine's own words. Interrupt to end.")
-        while site.running and not told.wait(_LOOK):
-            if waiting and site.is_up():
-                waiting = False
-                tell(f"{kit.name} is up.")
-            elif waiting and time.monotonic() >= until:
-                until = float("inf")
-                tell(_NOT_UP[kit.role])
-        ended = not told.is_set()
-    return site.returncode if ended else 0

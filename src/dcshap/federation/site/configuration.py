@@ -130,7 +130,7 @@ class SiteConfig:
                 rights={n: Right(tuple(r["views"]), int(r["budget"])) for n, r in content.get("rights", {}).items()},
                 budget_days=float(content.get("budget_days", 30.0)),
             )
-        except (TypeError, KeyError, AttributeError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise StorageError(f"{path} has a setting that is unknown, missing or of another type.") from error
 
     def save(self) -> Path:
