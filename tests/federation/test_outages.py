@@ -124,7 +124,10 @@ def test_while_a_party_stands_still_others_are_answered_at_once_and_it_is_named(
                 assert time.monotonic() - began < 5
                 with pytest.raises(FederationError, match="shop"):
                     slow.result()
-            named = lead.status(RECORDS)
+            until = time.monotonic() + 30
+            while not (named := lead.status(RECORDS))["away"]:
+                assert time.monotonic() < until
+                time.sleep(0.5)
             assert (named["state"], named["away"]) == ("waiting for parties", ["shop"])
             began = time.monotonic()
             with pytest.raises(FederationError, match=r"\['shop'\] cannot be reached"):
@@ -181,8 +184,9 @@ def test_a_training_takes_the_place_of_what_served_and_what_was_stopped_stays_st
         before = lead.status(RECORDS)["run"]
         trained = lead.train(RECORDS, LogisticRegression(C=0.5), kind="vertical", parties=PARTIES, timeout=ANSWER)
         assert trained["run"] != before
-        found = officer.explain(RECORDS, [RECORD], view="bank", index="owen")  # a session from before
-        assert found.run == trained["run"]
+        until = time.monotonic() + ANSWER  # the earlier run answers until the server has ended it
+        while officer.explain(RECORDS, [RECORD], view="bank", index="owen").run != trained["run"]:
+            assert time.monotonic() < until
         lead.stop(RECORDS)
         time.sleep(3)  # longer than the server's watchman needs
         with pytest.raises(FederationError, match="not running now"):

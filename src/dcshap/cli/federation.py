@@ -58,6 +58,7 @@ RunningArgument = Annotated[
 ]
 PartiesOption = Annotated[list[str], typer.Option("--party", help="A party that takes part; repeat it.")]
 RecordsOption = Annotated[list[str], typer.Option(help="A record's identifier; repeat it.")]
+AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests that are answered at the same time.")]
 TimeoutOption = Annotated[float, typer.Option(help="Seconds that a site may take to answer.")]
 
 
@@ -101,6 +102,7 @@ def train(
     regression: Annotated[bool, typer.Option("--regression", help="Predict a number instead of a class.")] = False,
     alignment: Annotated[str, typer.Option(help="auto, affine, svd or orthogonal.")] = "auto",
     seed: Annotated[int | None, typer.Option(help="A seed for the model.")] = None,
+    at_once: AtOnceOption = 8,
     timeout: TimeoutOption = 120.0,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
@@ -118,6 +120,7 @@ def train(
             kind=run.kind,
             parties=run.parties,
             alignment=alignment,
+            at_once=at_once,
             timeout=timeout,
             watch=lambda told: live.update(_phases(told)),
         )
@@ -129,6 +132,7 @@ def serve(
     collaboration: CollaborationArgument,
     kit_folder: KitOption,
     parties: PartiesOption,
+    at_once: AtOnceOption = 8,
     timeout: TimeoutOption = 120.0,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
@@ -138,7 +142,7 @@ def serve(
     Example: `dcshap federation serve credit --kit KIT --party bank --party shop`
     """
     with _requester(kit_folder, timeout) as lead, working("Waking the sites"):
-        status = lead.serve(collaboration, parties=parties, timeout=timeout)
+        status = lead.serve(collaboration, parties=parties, at_once=at_once, timeout=timeout)
     _show_status(status, as_json=as_json)
 
 
@@ -156,6 +160,28 @@ def status(
     """
     with _requester(kit_folder, timeout) as asking:
         _show_status(asking.status(_running(asking, collaboration)), as_json=as_json)
+
+
+@federation.command()
+def models(
+    kit_folder: KitOption,
+    collaboration: RunningArgument = None,
+    timeout: TimeoutOption = 30.0,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """List the trainings of a running collaboration that were put to use: number, when, model, records.
+
+    Example: `dcshap federation models credit --kit KIT`
+    """
+    with _requester(kit_folder, timeout) as asking:
+        found = asking.status(_running(asking, collaboration))["models"]
+    if as_json:
+        print_json({"models": found})
+        return
+    table = pd.DataFrame(found, columns=["number", "when", "model", "parties", "records", "dropped", "run"])
+    table["parties"] = table["parties"].map(", ".join)
+    print_table(table)
 
 
 @federation.command()
@@ -302,5 +328,12 @@ def _phases(told: dict[str, Any]) -> Table:
 def _show_status(told: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json({key: value for key, value in told.items() if key != "certificates"})
-    else:
-        output.print(_phases(told))
+        return
+    output.print(_phases(told))
+    connected, away = (", ".join(told.get(name, ())) or "–" for name in ("connected", "away"))
+    output.print(f"Connected: {connected}. Away: {away}.", highlight=False)
+    if told.get("models"):
+        last = told["models"][-1]
+        dropped = ", ".join(f"{count} of {name}" for name, count in last["dropped"].items())
+        joined = f", of {last['records']} records that all parties hold (left out: {dropped})" if dropped else ""
+        output.print(f"Training {last['number']}: {last['model']}{joined}.", highlight=False)

@@ -6,6 +6,7 @@ The methods `send_…` and `receive_…` are their parts in the protocols for re
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Unpack
 
 import numpy as np
@@ -62,7 +63,11 @@ class AnsweringParty:
         """Another party's view needs this one's vectors."""
 
     def send_vectors(self, to: str) -> RecordVectors:  # noqa: ARG002
-        """Two vectors per record, for another party's view."""
+        """Two vectors per record, for another party's view; computed once for all of them."""
+        return self._disclosed
+
+    @cached_property
+    def _disclosed(self) -> RecordVectors:
         return disclose(self._party, self._records, reference=self._request.reference)
 
     def receive_vectors(self, message: RecordVectors) -> None:

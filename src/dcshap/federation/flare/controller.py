@@ -6,6 +6,7 @@ import base64
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -33,6 +34,7 @@ __all__ = ["AnalystController"]
 
 LINGER = 20.0  # seconds that a finished run waits for somebody to read how it ended
 _POLL = 0.1
+_MODELS = 50  # trainings that `status` tells of
 _LOOK = 3.0  # seconds between looks at the parties, and how long one may take
 _SEEN: dict[str, Seen] = {ReturnCode.OK: "there", ReturnCode.TOPIC_UNKNOWN: "there", ReturnCode.TIMEOUT: "silent"}
 Command = Callable[[Any], dict[str, Any]]
@@ -150,6 +152,7 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
             "waiting_requests": self._tickets.waiting(),
             "answered_requests": self._tickets.answered,
             "run": site.run,
+            "models": [asdict(each) for each in site.history.all()[-_MODELS:]],
             "certificates": site.certificates,
         }
         if content["state"] == "serving" and content["away"]:

@@ -56,6 +56,7 @@ class Session(Connection):
         kind: str,
         parties: Sequence[str],
         alignment: str = "auto",
+        at_once: int = 8,
         timeout: float = 60.0,
         watch: Watch | None = None,
     ) -> dict[str, Any]:
@@ -68,6 +69,8 @@ class Session(Connection):
         kind : {"horizontal", "vertical"}
         parties : sequence of str
         alignment : {"auto", "affine", "svd", "orthogonal"}
+        at_once : int
+            Requests that are answered at the same time.
         timeout : float
             Seconds that a party may take for each step, and all of them together to connect.
         watch : callable, optional
@@ -81,14 +84,21 @@ class Session(Connection):
             model=base64.b64encode(write_model(model)).decode(),
             alignment=alignment,
             timeout=timeout,
+            at_once=at_once,
         )
         return self._run(settings, watch)
 
     def serve(
-        self, collaboration: str, *, parties: Sequence[str], timeout: float = 60.0, watch: Watch | None = None
+        self,
+        collaboration: str,
+        *,
+        parties: Sequence[str],
+        at_once: int = 8,
+        timeout: float = 60.0,
+        watch: Watch | None = None,
     ) -> dict[str, Any]:
         """Have a vertical collaboration that was trained before answer requests again."""
-        settings = RunSettings(collaboration, "vertical", tuple(sorted(parties)), timeout=timeout)
+        settings = RunSettings(collaboration, "vertical", tuple(sorted(parties)), timeout=timeout, at_once=at_once)
         return self._run(settings, watch)
 
     def _run(self, settings: RunSettings, watch: Watch | None) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.seals.post import Network, Post, PostOffice, refusal
 from dcshap.federation.seals.progress import Progress
 from dcshap.federation.site.configuration import require_collaboration
+from dcshap.federation.site.history import History
 from dcshap.federation.site.keeping import KeepingAnalyst
 from dcshap.federation.site.meeting import VERSION
 from dcshap.federation.site.runs import Runs
@@ -189,6 +190,7 @@ class AnalystSite:
         self.settings, self.progress = settings, Progress()
         self._state = folder / settings.collaboration
         self._ledger, self._runs = Ledger(folder / "ledger.jsonl"), Runs(self._state)
+        self.history = History(self._state)
         self._network = network
         opened = Opened(self._state / "opened.txt")
         self.office = PostOffice(ANALYST, identity, network=network, opened=opened, trusted=tuple(trusted))
@@ -222,6 +224,14 @@ class AnalystSite:
             meeting.table(), analyst.run, [KeepingAnalyst(analyst, self._runs), analyst], holder=meeting.holder
         )
         self._analyst = analyst
+        joined = analyst.joined if self.settings.kind == "vertical" else None
+        self.history.add(
+            analyst.run,
+            type(model).__name__,
+            sorted(self.settings.parties),
+            records=None if joined is None else joined.n_common,
+            dropped={} if joined is None else joined.n_dropped,
+        )
 
     def resume(self, session: str) -> None:
         """Go on from the training that was kept, with the same parties.
