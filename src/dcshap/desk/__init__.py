@@ -1,0 +1,1 @@
+"""The desk: where people ask why, and get the same answer everywhere."""
