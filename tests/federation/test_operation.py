@@ -13,6 +13,13 @@ from dcshap.federation.operation.tickets import Tickets
 from dcshap.federation.operation.wishes import Wish, drop_wish, keep_wish, read_wishes
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
 def fetched(tickets, ticket, seconds=10.0):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -89,14 +96,24 @@ def test_a_ticket_that_nobody_was_given_is_refused():
         Tickets().result("invented")
 
 
+def test_answers_are_forgotten_after_they_were_fetched_and_not_while_they_are_worked_on(clock):
+    tickets, go = Tickets(at_once=2), threading.Event()
+    tickets.take("slow", lambda: go.wait(10) and "late")
+    tickets.take("quick", lambda: "soon")
+    while tickets.waiting() > 1:
+        time.sleep(0.005)
+    assert tickets.result("quick") == tickets.result("quick") == "soon"
+    clock[0] += 600
+    tickets.take("another", lambda: "more")
+    with pytest.raises(FederationError, match="none for this ticket"):
+        tickets.result("quick")
+    go.set()
+    while tickets.waiting():
+        time.sleep(0.005)
+    assert tickets.result("slow") == "late"
+
+
 # --- who is there -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
 
 
 def test_a_party_that_has_gone_is_named_at_once(clock):
