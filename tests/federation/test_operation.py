@@ -11,6 +11,7 @@ from dcshap.exceptions import FederationError, InputError, StorageError
 from dcshap.federation.operation.presence import Presence
 from dcshap.federation.operation.tickets import Tickets
 from dcshap.federation.operation.wishes import Wish, drop_wish, keep_wish, read_wishes
+from dcshap.federation.site.runs import Runs
 
 
 @pytest.fixture
@@ -176,3 +177,15 @@ def test_what_cannot_be_understood_is_said_in_words(tmp_path, content, said):
     (tmp_path / "credit" / "serving.json").write_text(content)
     with pytest.raises(StorageError, match=said):
         read_wishes(tmp_path)
+
+
+@pytest.mark.parametrize(("content", "said"), [('{"run": "a", "version": 2}', "newer dcshap"), ("[]", "damaged")])
+def test_a_training_that_a_newer_version_has_kept_is_refused_in_words(tmp_path, content, said):
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(StorageError, match=said):
+        Runs(tmp_path).current  # noqa: B018 - read for what it refuses
+
+
+def test_a_training_that_an_older_version_has_kept_is_read(tmp_path):
+    (tmp_path / "run.json").write_text('{"run": "a"}')
+    assert Runs(tmp_path).current == "a"
