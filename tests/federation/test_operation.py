@@ -11,6 +11,14 @@ from dcshap.exceptions import FederationError, InputError, StorageError
 from dcshap.federation.operation.presence import Presence
 from dcshap.federation.operation.tickets import Tickets
 from dcshap.federation.operation.wishes import Wish, drop_wish, keep_wish, read_wishes
+from dcshap.federation.site.runs import Runs
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
 
 
 def fetched(tickets, ticket, seconds=10.0):
@@ -89,14 +97,24 @@ def test_a_ticket_that_nobody_was_given_is_refused():
         Tickets().result("invented")
 
 
+def test_answers_are_forgotten_after_they_were_fetched_and_not_while_they_are_worked_on(clock):
+    tickets, go = Tickets(at_once=2), threading.Event()
+    tickets.take("slow", lambda: go.wait(10) and "late")
+    tickets.take("quick", lambda: "soon")
+    while tickets.waiting() > 1:
+        time.sleep(0.005)
+    assert tickets.result("quick") == tickets.result("quick") == "soon"
+    clock[0] += 600
+    tickets.take("another", lambda: "more")
+    with pytest.raises(FederationError, match="none for this ticket"):
+        tickets.result("quick")
+    go.set()
+    while tickets.waiting():
+        time.sleep(0.005)
+    assert tickets.result("slow") == "late"
+
+
 # --- who is there -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
 
 
 def test_a_party_that_has_gone_is_named_at_once(clock):
@@ -159,3 +177,15 @@ def test_what_cannot_be_understood_is_said_in_words(tmp_path, content, said):
     (tmp_path / "credit" / "serving.json").write_text(content)
     with pytest.raises(StorageError, match=said):
         read_wishes(tmp_path)
+
+
+@pytest.mark.parametrize(("content", "said"), [('{"run": "a", "version": 2}', "newer dcshap"), ("[]", "damaged")])
+def test_a_training_that_a_newer_version_has_kept_is_refused_in_words(tmp_path, content, said):
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(StorageError, match=said):
+        Runs(tmp_path).current  # noqa: B018 - read for what it refuses
+
+
+def test_a_training_that_an_older_version_has_kept_is_read(tmp_path):
+    (tmp_path / "run.json").write_text('{"run": "a"}')
+    assert Runs(tmp_path).current == "a"

@@ -18,7 +18,7 @@ from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
 from dcshap.collaboration.messages import ANALYST
-from dcshap.exceptions import DcshapError, FederationError, PrivacyError, ProtocolError
+from dcshap.exceptions import DcshapError, FederationError, ProtocolError
 from dcshap.federation.flare.executor import ALIVE, GRACE, TOPIC, as_shareable
 from dcshap.federation.flare.launcher import end_with_parent
 from dcshap.federation.operation.presence import Presence, Seen
@@ -181,7 +181,7 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
         author = identity.check(str(data.get("certificate")))
         author.require_signature(base64.b64decode(str(data.get("signature"))), said)
         if author.name != self._submitter:
-            raise PrivacyError("A run can be ended by whoever has started it.")
+            raise FederationError("A run can be ended by whoever has started it.")
         if data.get("job") != self._job or not recent(data.get("written")):
             raise ProtocolError("The order to end a run must be for this run, and new.")
         drop_wish(self._folder, self._settings.collaboration)
