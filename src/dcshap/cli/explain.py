@@ -17,10 +17,12 @@ from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
 from dcshap.collaboration.party import FULL
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
+from dcshap.explanation.background import N_BACKGROUND
 
-__all__ = ["as_plain", "explain", "show_explanation"]
+__all__ = ["BackgroundOption", "as_plain", "explain", "show_explanation"]
 
 SHOWN = 5
+BackgroundOption = Annotated[int, typer.Option(help="How many rows a background has.")]
 FIELDS = (
     *("values", "base_values", "predictions", "standard_errors", "feature_names", "output_names", "index", "method"),
     *("exact", "n_evals", "converged", "party", "view", "reference_fingerprint"),
@@ -44,6 +46,7 @@ def explain(
     index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
+    n_background: BackgroundOption = N_BACKGROUND,
     max_evals: Annotated[int | None, typer.Option(help="Evaluations per row before values are sampled.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processor cores to use.")] = None,
     seed: Annotated[int | None, typer.Option(help="A seed, where values are sampled.")] = None,
@@ -68,6 +71,7 @@ def explain(
     trained = Run.load(run)
     options: dict[str, Any] = {
         "reference": reference,
+        "n_background": n_background,
         "max_evals": "auto" if max_evals is None else max_evals,
         "n_jobs": jobs,
         "random_state": seed,

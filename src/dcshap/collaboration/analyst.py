@@ -65,7 +65,7 @@ class Analyst:
         self.refusing_: list[str] = []
         self.carries_rows_ = False
         self.run = ""  # the training that all parties use once they have committed
-        self.held_: dict[str, tuple[FloatArray, Array]] = {}  # what horizontal parties have sent; not kept on disk
+        self.held_: dict[str, tuple[FloatArray, Array]] = {}  # what parties have sent; not kept on disk
         self._fitted: Any = None
         self._received: dict[str, Any] = {}
         self._labels: RecordLabels | None = None
@@ -207,10 +207,11 @@ class Analyst:
             raise ProtocolError("All parties must send the records in common, and no others.")
         if not common:
             raise InputError("The parties must have records in common. None is held by all of them and labelled.")
-        points = np.concatenate(
-            [r.rows[[part[p] for p in common]] for r, part in zip(representations, parts, strict=True)], axis=1
-        )
         y = require_trainable([labels.labels[[labelled[p] for p in common]]], classifier=is_classifier(self.model))
+        self.held_ = {
+            r.party: (r.rows[[part[p] for p in common]], y) for r, part in zip(representations, parts, strict=True)
+        }
+        points = np.concatenate([rows for rows, _ in self.held_.values()], axis=1)
         self.widths_ = {r.party: r.rows.shape[1] for r in representations}
         self.refusing_ = [r.party for r in representations if not r.instance_models]
         self.resolution_ = grid_step(points)

@@ -11,6 +11,7 @@ import numpy as np
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment
+from dcshap.collaboration.label_sums import Target
 from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis, Targets
 from dcshap.collaboration.moments import Moments
@@ -180,7 +181,12 @@ class HorizontalParty(Party):
         if self.agreement.span == "supervised" and self._reduction is None:
             span = self.supervision.span()
             self._basis, offset, self._usual_spread = span.weights, span.offset, span.rms
+        new_maps = not self.has_maps
         anchor, rows = self._reduce(self._basis, offset)
+        if new_maps:
+            classes = self.agreement.task == "classes"
+            responses = Target(self._labels, classes=classes).responses(self._labels)
+            self._warn_of_lost_columns(Moments.of(self._encoded(), responses, classes=classes))
         return Representation(self.name, anchor, rows, self._labels, self.instance_models)
 
     def receive_integration(self, message: Integration) -> None:

@@ -19,7 +19,9 @@ import numpy as np
 from dcshap._typing import FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.anchor import Anchor
+from dcshap.collaboration.cautions import warn_of_lost_columns
 from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorDigest, AnchorSeed, Commit, Prepared
+from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.noise import frozen_noise, noise_scale, record_digests
 from dcshap.collaboration.own_rows import OwnRows
 from dcshap.collaboration.randomness import fresh_seed
@@ -30,6 +32,7 @@ from dcshap.collaboration.reduction import (
     fit_reduction,
     random_basis,
 )
+from dcshap.collaboration.survival import lost_columns
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
 from dcshap.storage import State, interpreting, read_folder, write_folder
 
@@ -248,6 +251,12 @@ class Party:
     def linear_reduction(self) -> LinearReduction | None:
         """The reduction where it is linear, so that explanations can use it; None otherwise."""
         return self.reduction if isinstance(self.reduction, LinearReduction) else None
+
+    def _warn_of_lost_columns(self, moments: Moments) -> None:
+        """Warn of columns that the party's own model leans on and that its representation lacks."""
+        if self.linear_reduction is not None:
+            blocks, names = self.anchor.encoder.blocks, self.agreement.schema.names
+            warn_of_lost_columns(self.name, lost_columns(moments, blocks, self.linear_reduction.weights, names))
 
     # --- the end of a training ------------------------------------------------------------------------------
 

@@ -61,6 +61,7 @@ class VerticalParty(Party):
         self._common: Records | None = None
         self._holder_sums: HolderSums | None = None
         self._guest_sums: GuestSums | None = None
+        self._own_moments: FloatArray | None = None  # [1 X]ᵀ[1 X]
         self.joined_: JoinReport | None = None
         self.shared_model_: SharedModel | None = None
 
@@ -139,8 +140,9 @@ class VerticalParty(Party):
         """Reduce the rows of the records in common, for the analyst, under their pseudonyms."""
         records = self.common
         basis = offset = None
-        if self.agreement.span == "supervised" and not self.has_maps:
-            moments = self._moments()
+        supervised, new_maps = self.agreement.span == "supervised", not self.has_maps
+        moments = self._moments() if new_maps and (supervised or self.holds_labels) else None
+        if supervised and moments is not None:
             span = common_span(
                 moments,
                 names=self.anchor.encoder.coordinate_names,
@@ -150,13 +152,22 @@ class VerticalParty(Party):
             )
             basis, offset, self._usual_spread = span.weights, span.offset, span.rms
         _, rows = self._reduce(basis, offset)
+        if moments is not None:
+            self._warn_of_lost_columns(moments)
         return RecordRepresentation(self.name, self.pseudonyms_of(records), rows, self.instance_models)
 
     def send_labels(self, to: str) -> RecordLabels:  # noqa: ARG002
         """The labels of the records in common under their pseudonyms, from the one party that holds them."""
-        return RecordLabels(self.name, self.pseudonyms_of(self.common), self._common_labels())
+        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels)
 
-    def _common_labels(self) -> Array:
+    @property
+    def holds_labels(self) -> bool:
+        """Whether this is the party with the labels."""
+        return self._labels is not None
+
+    @property
+    def labels(self) -> Array:
+        """The labels (n,) of the records in common."""
         if self._labels is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
         at = {name: row for row, name in enumerate(self._labels[0])}
@@ -164,6 +175,23 @@ class VerticalParty(Party):
         if unlabelled:
             raise ProtocolError(f"Records in common must be labelled. {unlabelled} are not.")
         return np.asarray(self._labels[1][[at[name] for name in self.common.identifiers]])
+
+    @property
+    def own_moments(self) -> Moments:
+        """The moments of the party's own columns, as they were when its maps were found; they stay with it."""
+        matrix = self._moment_matrix()
+        return Moments(matrix[:1, :1], matrix[:1, 1:], matrix[1:, 1:], classes=True)
+
+    def _moment_matrix(self) -> FloatArray:
+        if self._own_moments is None:
+            self._own_moments = moment_matrix(self._encoded())
+        return self._own_moments
+
+    def keep_maps(self, earlier: Party) -> None:
+        """Use the maps of an earlier training again, and the moments that a background is drawn from."""
+        super().keep_maps(earlier)
+        if self.has_maps and isinstance(earlier, VerticalParty):
+            self._own_moments = earlier._moment_matrix()
 
     def receive_joined(self, message: JoinReport) -> None:
         """Keep how many records all parties hold."""
@@ -178,7 +206,7 @@ class VerticalParty(Party):
     def receive_holder_triple(self, message: HolderTriple) -> None:
         """As the party with the labels: take the random numbers to mask them with."""
         responses = noisy_responses(
-            self._target().columns(self._common_labels()),
+            self._target().columns(self.labels),
             self.common.identifiers,
             fraction=self.agreement.noise,
             private_seed=self.private_seed,
@@ -211,7 +239,7 @@ class VerticalParty(Party):
         """The moments of the party's own columns and the labels."""
         classes = self.agreement.task == "classes"
         if self._labels is not None:
-            return Moments.of(self._encoded(), self._target().responses(self._common_labels()), classes=classes)
+            return Moments.of(self._encoded(), self._target().responses(self.labels), classes=classes)
         return self._as_guest().moments(moment_matrix(self._encoded()), classes=classes)
 
     def _target(self) -> Target:
@@ -256,7 +284,7 @@ class VerticalParty(Party):
 
     def represent(self, records: Records) -> RecordRepresentation:
         """Reduce records that are to be predicted, with their noise."""
-        rows = self.noisy_codes(records.codes, self.anchor.reference())
+        rows = self.noisy_codes(records.codes)
         return RecordRepresentation(self.name, self.pseudonyms_of(records), rows, self.instance_models)
 
     def reduce_codes(self, codes: FloatArray) -> FloatArray:
@@ -265,19 +293,26 @@ class VerticalParty(Party):
 
     # --- noise on what leaves, and on what the party itself explains with: everybody explains the same ------
 
-    def noisy_codes(self, codes: FloatArray, reference: FloatArray) -> FloatArray:
-        """Reduce rows given as codes (n, M), with their noise; one that equals the reference (M,) has none."""
-        differing = self._differing(codes, reference).any(axis=1, keepdims=True)
-        return self.reduce_codes(codes) + differing * self.noise_of(codes)
+    def noisy_codes(self, codes: FloatArray) -> FloatArray:
+        """Reduce rows given as codes (n, M), with their noise; one that equals the anchor's reference has none."""
+        return self.reduce_codes(codes) + self._noise_in_views(codes)
 
     def noise_shares(self, codes: FloatArray, reference: FloatArray) -> FloatArray:
-        """The noise of rows (n, M) shared equally among the columns that differ from the reference: (n, M, m).
+        """What noise adds from the reference (M,) to rows (n, M), shared among the columns that differ: (n, M, d).
 
         A column that equals the reference changes nothing, noise included, and so its value is exactly 0.
         """
         differing = self._differing(codes, reference)
+        alike = ~differing.any(axis=1)  # encoded alike, though maybe clipped: the noise may still be another
+        differing[alike] = codes[alike] != reference
         weights = differing / np.maximum(differing.sum(axis=1, keepdims=True), 1)
-        return np.asarray(weights[:, :, None] * self.noise_of(codes)[:, None, :])
+        added = self._noise_in_views(codes) - self._noise_in_views(reference[None, :])
+        return np.asarray(weights[:, :, None] * added[:, None, :])
+
+    def _noise_in_views(self, codes: FloatArray) -> FloatArray:
+        """The noise (n, d) of rows; none on the anchor's reference, which has nothing to hide."""
+        differing = self._differing(codes, self.anchor.reference()).any(axis=1, keepdims=True)
+        return np.asarray(differing * self.noise_of(codes))
 
     def _differing(self, codes: FloatArray, reference: FloatArray) -> BoolArray:
         """Which columns (n, M) of rows are encoded otherwise than the reference's (M,)."""
@@ -290,6 +325,7 @@ class VerticalParty(Party):
         """What the party is made of, with its copy of the model."""
         state = super().state()
         state.content["key"] = self.key.hex()
+        state.arrays["moments"] = self._moment_matrix()
         if self.shared_model_ is not None:
             state.content["widths"] = self.shared_model_.widths
             state.content["resolution"] = self.shared_model_.resolution
@@ -300,6 +336,7 @@ class VerticalParty(Party):
     def _from_state(cls, state: State) -> Self:
         party = super()._from_state(state)
         party.receive_pseudonym_key(PseudonymKey(bytes.fromhex(state.content["key"])))
+        party._own_moments = state.arrays["moments"]
         if "model" in state.models:
             party.receive_model(
                 SharedModel(state.models["model"], state.content["widths"], state.content["resolution"])

@@ -12,7 +12,7 @@ from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, SchemaError
 from dcshap.schema import Schema
 
-__all__ = ["require_disjoint", "require_tables"]
+__all__ = ["require_disjoint", "require_references", "require_tables"]
 
 
 def require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
@@ -39,9 +39,29 @@ def _with_names(party: str, array: Any) -> pd.DataFrame:
     return frame.set_axis([f"{party}.{column}" for column in frame.columns], axis=1)
 
 
-def require_disjoint(parties: Mapping[str, VerticalParty]) -> None:
-    """Refuse a column that several parties hold."""
+def require_disjoint(parties: Mapping[str, VerticalParty], schema: Schema | None) -> None:
+    """Refuse a column that several parties hold, or that nobody brings though a given schema has it."""
     names = [column for party in parties.values() for column in party.agreement.schema.names]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SchemaError(f"Each column must belong to one party. Held by several: {twice}. Rename or drop them.")
+    unheld = [] if schema is None else [column for column in schema.names if column not in names]
+    if unheld:
+        raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")
+
+
+def require_references(reference: Any, parties: Mapping[str, VerticalParty]) -> Mapping[str, pd.DataFrame]:
+    """Every party's rows to compare with, by its name and all of the same length."""
+    if not isinstance(reference, Mapping) or set(reference) != set(parties):
+        raise InputError(
+            f"In a vertical collaboration `reference` must be a kind, or rows for each of {list(parties)} by its name: "
+            f"each party has its own columns."
+        )
+    rows = {
+        name: pd.DataFrame([dict(each)]) if isinstance(each, Mapping | pd.Series) else each
+        for name, each in reference.items()
+    }
+    lengths = {name: len(as_frame(each)) for name, each in rows.items()}
+    if len(set(lengths.values())) > 1 or not min(lengths.values()):
+        raise InputError(f"The parties' rows to compare with must be as many, and at least one. Got {lengths}.")
+    return rows

@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 
-import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import get_scorer
 
 from dcshap._typing import Array, FloatArray
-from dcshap.collaboration.agreement import Agreement, Span
+from dcshap.collaboration.agreement import Span
 from dcshap.collaboration.alignment import AlignmentKind
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
 from dcshap.collaboration.horizontal_party import HorizontalParty
-from dcshap.collaboration.labels import as_labels, goodness
+from dcshap.collaboration.labels import goodness
 from dcshap.collaboration.newton import ROUNDS
 from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.reduction import ReductionKind
-from dcshap.collaborations.contributions import contributions_of
+from dcshap.collaborations.contributions import contributions_of, scorer_of, worth_of_rows
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
-from dcshap.collaborations.quality import Quality, measure
-from dcshap.exceptions import InputError, NotFittedError
+from dcshap.collaborations.quality import Quality, measure_rows
+from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
 from dcshap.explanation.engine import EngineOptions
@@ -143,10 +140,10 @@ class HorizontalCollaboration(CollaborationEstimator):
         for name in data:
             require_name(name)
         self._start()
-        estimator = self._estimator(data)
+        estimator = self._estimator([y for _, y in data.values()])
         analyst = Analyst(estimator, alignment=self._alignment())
         parties = self._gather(data, self._schema_of(data, refit_span=refit_span), estimator)
-        kept = not refit_span and self._keep_maps(parties)
+        kept = not refit_span and self._all_keep_maps(parties)
         if not kept and self._known_parties():
             warn_of_new_maps()
         table = training("horizontal", span=self.span, rounds=self._rounds(estimator), kept=kept)
@@ -158,21 +155,8 @@ class HorizontalCollaboration(CollaborationEstimator):
         if self.schema is not None:
             return self.schema
         tables = {name: X for name, (X, _) in data.items()}
-        found = Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
-        # One more row may move a column's range. The maps are of coordinates that were scaled by the old one.
-        for party in self._known_parties().values():
-            earlier: Schema = party.agreement.schema
-            return found if refit_span or set(earlier.names) != set(found.names) else earlier
-        return found
-
-    def _estimator(self, data: Mapping[str, tuple[Any, Any]]) -> Any:
-        """The model, or the one that goes with the labels."""
-        if self.model is not None:
-            return self.model
-        numbers = any(
-            labels.dtype.kind == "f" and np.any(labels % 1) for labels in (as_labels(y) for _, y in data.values())
-        )
-        return Ridge() if numbers else LogisticRegression(max_iter=1000)
+        known = () if refit_span else self._known_parties().values()
+        return self._schema_from(tables, next(iter(known), None))
 
     def _rounds(self, estimator: Any) -> int:
         return self.span_rounds if is_classifier(estimator) and self.epsilon is None else 0
@@ -182,13 +166,9 @@ class HorizontalCollaboration(CollaborationEstimator):
             return self.alignment
         return "affine" if self.span == "private" else "orthogonal"
 
-    def _keep_maps(self, parties: Mapping[str, HorizontalParty]) -> bool:
+    def _all_keep_maps(self, parties: Mapping[str, HorizontalParty]) -> bool:
         """Whether all parties could take over the maps of an earlier training."""
-        known = self._known_parties()
-        for name, party in parties.items():
-            if name in known:
-                party.keep_maps(known[name])
-        kept = [party.has_maps for party in parties.values()]
+        kept = self._keep_maps(parties)
         if any(kept) and not all(kept):
             raise InputError(
                 "A party that was not there before has no maps that the others know. Pass refit_span=True to find new "
@@ -207,19 +187,8 @@ class HorizontalCollaboration(CollaborationEstimator):
         self, data: Mapping[str, tuple[Any, Any]], schema: Schema, estimator: Any
     ) -> dict[str, HorizontalParty]:
         warn_of_no_noise(self.noise)
-        agreement = Agreement(
-            schema,
-            n_components=self.n_components,
-            reduction=self.reduction,
-            span=self.span,
-            span_rounds=self.span_rounds,
-            epsilon=self.epsilon,
-            noise=self.noise,
-            task="classes" if is_classifier(estimator) else "number",
-            anchor=self.anchor,
-            n_anchor=self.n_anchor,
-            scaled=self.scaled,
-            missing=self.missing,
+        agreement = self._agreed(
+            schema, estimator, n_components=self.n_components, span_rounds=self.span_rounds, epsilon=self.epsilon
         )
         parties = {
             name: HorizontalParty(
@@ -254,7 +223,7 @@ class HorizontalCollaboration(CollaborationEstimator):
         a run that was loaded from disk cannot tell.
         """
         self._party(party)
-        return measure(self.parties_, party, X, y)
+        return measure_rows(self.parties_, party, X, y)
 
     def contributions(self, X: Any, y: Any, *, metric: str | None = None) -> pd.DataFrame:
         """What each party's rows are worth: its Shapley value to the joint model's score on rows (n, M), labels (n,).
@@ -269,20 +238,11 @@ class HorizontalCollaboration(CollaborationEstimator):
         metric : str, optional
             A scorer's name as scikit-learn has it; accuracy of a classifier, R² of a regressor by default.
         """
-        self._require_fitted()
-        held = self.analyst_.held_
-        if not held:
-            raise NotFittedError("The analyst has the parties' rows at hand after `fit` only, not from disk.")
-        labels, points = as_labels(y), next(iter(self.parties_.values())).points(X)
-        scorer = None if metric is None else get_scorer(metric)
-        aligned = {name: (self.analyst_.alignments_[name].transform(rows), own) for name, (rows, own) in held.items()}
-
-        def score(model: Any) -> float:
-            if scorer is not None:
-                return float(scorer(model, points, labels))
-            return goodness(model, labels, np.asarray(model.predict(points)))
-
-        return contributions_of(aligned, self.analyst_.model_, score)
+        held, alignments = self._held(), self.analyst_.alignments_
+        aligned = {name: (alignments[name].transform(rows), own) for name, (rows, own) in held.items()}
+        points = next(iter(self.parties_.values())).points(X)
+        worth = worth_of_rows(aligned, self.analyst_.model_, scorer_of(metric, y), points)
+        return contributions_of(list(aligned), worth)
 
     # --- explanation ------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 from uuid import uuid4
 
-from sklearn.base import is_classifier
+import pandas as pd
 
 from dcshap._tables import as_frame
 from dcshap._typing import Array, FloatArray
@@ -22,10 +22,13 @@ from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.collaboration.records import Records, in_one_order
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.collaborations.contributions import contributions_of, scorer_of, worth_of_columns
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
-from dcshap.collaborations.held_columns import require_disjoint, require_tables
-from dcshap.exceptions import InputError, ModelError, ProtocolError, SchemaError
+from dcshap.collaborations.held_columns import require_disjoint, require_references, require_tables
+from dcshap.collaborations.quality import Quality, measure_records
+from dcshap.exceptions import InputError, ModelError, ProtocolError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
+from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import Request
 from dcshap.explanation.engine import EngineOptions
 from dcshap.explanation.statement import PartyExplanation
@@ -41,7 +44,8 @@ class VerticalCollaboration(CollaborationEstimator):
 
     Parameters
     ----------
-    model : scikit-learn compatible estimator
+    model : scikit-learn compatible estimator, optional
+        Logistic regression by default, ridge regression where labels are numbers with fractions.
     n_components : int, float, "auto" or mapping of party name to either, default "auto"
         Dimensions of each party's representation, as a number or a fraction of its columns, rounded. "auto" is about a
         quarter with a supervised span, three quarters otherwise.
@@ -81,7 +85,7 @@ class VerticalCollaboration(CollaborationEstimator):
 
     def __init__(
         self,
-        model: Any,
+        model: Any = None,
         n_components: int | float | Literal["auto"] | Mapping[str, int | float] = "auto",
         *,
         span: Span = "supervised",
@@ -134,23 +138,16 @@ class VerticalCollaboration(CollaborationEstimator):
         if holder not in X:
             raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
         self._start()
-        analyst = Analyst(self.model)
-        parties = self._gather(X, y, holder, refit_span=refit_span)
-        kept = not refit_span and self._keep_maps(parties)
+        estimator = self._estimator([y])
+        analyst = Analyst(estimator)
+        parties = self._gather(X, y, holder, estimator, refit_span=refit_span)
+        kept = not refit_span and all(self._keep_maps(parties))  # each party's are its own
         if not kept and self._known_parties():
             warn_of_new_maps()
         parties[min(parties)].receive_pseudonym_key(PseudonymKey(self._pseudonym_key()))
         # The model is shared when the first view needs it: not everybody may agree to what it contains.
         self._train(training("vertical", span=self.span, kept=kept, share=False), parties, analyst, holder=holder)
         return self
-
-    def _keep_maps(self, parties: Mapping[str, VerticalParty]) -> bool:
-        """Whether all parties could take over the maps of an earlier training; each party's is its own."""
-        known = self._known_parties()
-        for name, party in parties.items():
-            if name in known:
-                party.keep_maps(known[name])
-        return all(party.has_maps for party in parties.values())
 
     def _pseudonym_key(self) -> bytes:
         """The key of an earlier training, or from the root: records are joined in the order of their pseudonyms."""
@@ -164,31 +161,28 @@ class VerticalCollaboration(CollaborationEstimator):
         self._require_fitted()
         return self.analyst_.joined
 
-    def _gather(self, X: Mapping[str, Any], y: Any, holder: str, *, refit_span: bool) -> dict[str, VerticalParty]:
+    def _gather(
+        self, X: Mapping[str, Any], y: Any, holder: str, estimator: Any, *, refit_span: bool
+    ) -> dict[str, VerticalParty]:
         warn_of_no_noise(self.noise)
         parties: dict[str, VerticalParty] = {}
 
         def gather(name: str) -> None:
             parties[name] = VerticalParty(
                 name,
-                self._agreement(name, X[name], refit_span=refit_span),
+                self._agreement(name, X[name], estimator, refit_span=refit_span),
                 private_seed=self._private_seed(name),
                 instance_models=self.instance_models,
             )
             parties[name].take(X[name], y if name == holder else None)
 
         for_each(X, gather)
-        require_disjoint(parties)
-        if self.schema is not None:
-            held = {column for party in parties.values() for column in party.agreement.schema.names}
-            unheld = [column for column in self.schema.names if column not in held]
-            if unheld:
-                raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")
+        require_disjoint(parties, self.schema)
         return parties
 
-    def _agreement(self, name: str, table: Any, *, refit_span: bool) -> Agreement:
+    def _agreement(self, name: str, table: Any, estimator: Any, *, refit_span: bool) -> Agreement:
         if self.schema is None:
-            schema = self._schema_of(name, table, refit_span=refit_span)
+            schema = self._schema_from({name: table}, None if refit_span else self._known_parties().get(name))
         else:
             held = set(as_frame(table).columns)
             schema = self.schema.select([column for column in self.schema.names if column in held])
@@ -197,30 +191,7 @@ class VerticalCollaboration(CollaborationEstimator):
             if name not in n_components:
                 raise InputError(f"`n_components` must name every party. It names {sorted(map(str, n_components))}.")
             n_components = n_components[name]
-        return Agreement(
-            schema,
-            n_components=n_components,
-            reduction=self.reduction,
-            span=self.span,
-            span_rounds=0,
-            noise=self.noise,
-            task="classes" if is_classifier(self.model) else "number",
-            anchor=self.anchor,
-            n_anchor=self.n_anchor,
-            scaled=self.scaled,
-            missing=self.missing,
-        )
-
-    def _schema_of(self, name: str, table: Any, *, refit_span: bool) -> Schema:
-        """A party's own dictionary: the one of an earlier training, or a new one."""
-        tables = {name: table}
-        found = Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
-        known = self._known_parties().get(name)
-        # One more row may move a column's range. The maps are of coordinates that were scaled by the old one.
-        if known is None or refit_span or set(known.agreement.schema.names) != set(found.names):
-            return found
-        earlier: Schema = known.agreement.schema
-        return earlier
+        return self._agreed(schema, estimator, n_components=n_components, span_rounds=0)
 
     # --- prediction: needs every party's representation of the record -----------------------------------------
 
@@ -232,15 +203,38 @@ class VerticalCollaboration(CollaborationEstimator):
         """Class probabilities (n, K) of records, each party bringing its columns (n, M_i)."""
         self._require_fitted()
         if not hasattr(self.analyst_.model_, "predict_proba"):
-            raise ModelError(f"{type(self.model).__name__} gives no probabilities: use `predict`.")
+            raise ModelError(f"{type(self.analyst_.model_).__name__} gives no probabilities: use `predict`.")
         return self._predict(X, probabilities=True)
 
     def score(self, X: Mapping[str, Any], y: Any) -> float:
         """Accuracy, or R² for a regressor; labels in the order of the first table."""
-        return goodness(self.model, y, self.predict(X))
+        predicted = self.predict(X)
+        return goodness(self.analyst_.model_, y, predicted)
+
+    def quality(self, X: Mapping[str, Any], y: Any, *, party: str) -> Quality:
+        """Whether collaborating is worth it for a party, on held-out records, and labels in the first table's order.
+
+        Accuracy, AUC and calibration of a model of the party's columns alone, of the joint one, and of one of all
+        columns; and how far the joint model's explanations are from those of the other two. The party with the labels
+        and all tables must be at hand, so a run that was loaded from disk cannot tell.
+        """
+        self._party(party)
+        return measure_records(self.parties_, self.analyst_, party, self._records(X), y)
+
+    def contributions(self, X: Mapping[str, Any], y: Any, *, metric: str | None = None) -> pd.DataFrame:
+        """What each party's columns are worth: its Shapley value to the joint model's score on records and labels (n,).
+
+        The analyst trains on every coalition of parties from what it holds. As `HorizontalCollaboration.contributions`;
+        what is held out is represented as for a prediction.
+        """
+        held, asked = self._held(), self._records(X)
+        points = {name: self.parties_[name].represent(asked[name]).rows for name in held}
+        worth = worth_of_columns(held, self.analyst_.model_, scorer_of(metric, y), points)
+        return contributions_of(list(held), worth)
 
     def _predict(self, X: Mapping[str, Any], *, probabilities: bool) -> Array:
-        asking = self._ask(X, PREDICT, AnsweringAnalyst(self._fitted_analyst(), probabilities=probabilities))
+        self._require_fitted()
+        asking = self._ask(X, PREDICT, AnsweringAnalyst(self.analyst_, probabilities=probabilities))
         if asking.prediction is None:
             raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
         return asking.prediction.values
@@ -255,6 +249,7 @@ class VerticalCollaboration(CollaborationEstimator):
         index: Literal["shapley", "owen"] = "shapley",
         merged: bool = False,
         reference: Any = "anchor",
+        n_background: int = N_BACKGROUND,
         **options: Unpack[EngineOptions],
     ) -> PartyExplanation:
         """Explain the predictions of records, each party bringing its columns (n, M_i).
@@ -274,30 +269,43 @@ class VerticalCollaboration(CollaborationEstimator):
         index : {"shapley", "owen"}, default "shapley"
         merged : bool, default False
             Algorithm 4 with one bar for all other parties together.
-        reference : {"anchor", "own", "mean", "medoid"}, default "anchor"
-            Each party's reference for its own columns.
+        reference : {"anchor", "background", "own", "mean", "medoid"} or mapping, default "anchor"
+            Each party's reference for its own columns. `"background"`: a synthetic population, of which each party
+            draws its own columns; values compare with everybody, and the base value is the average prediction. Or a row
+            or table for every party by its name, all of the same length: row b of all of them is one reference.
+        n_background : int, default 100
+            How many rows a background has; 500 at most.
         **options
             `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
         """
         if index not in ("shapley", "owen"):
             raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
-        if not isinstance(reference, str):
-            raise InputError("In a vertical collaboration `reference` must be a kind: each party has its own columns.")
+        self._require_fitted()
+        rows = None if isinstance(reference, str) else require_references(reference, self.parties_)
         if view != FULL:
             self._party(view)
         if merged and (view == FULL or index == "owen"):
             raise InputError("`merged` belongs to Algorithm 4: one party's view by Shapley values.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
-        analyst = AnsweringAnalyst(self._fitted_analyst(), **options)
+        analyst = AnsweringAnalyst(self.analyst_, **options)
         if protocol is not ALGORITHM_3:
             self._share_model()
-        asking = self._ask(X, protocol, analyst, options=options, view=view, merged=merged, reference=reference)
-        return asking.explanation()
+        what = {"view": view, "merged": merged, "reference": reference if rows is None else "given"}
+        return self._ask(
+            X, protocol, analyst, rows=rows, options=options, n_background=n_background, **what
+        ).explanation()
 
     # --- both: a request, and who answers it ------------------------------------------------------------------
 
     def _ask(
-        self, X: Mapping[str, Any], protocol: Protocol, analyst: AnsweringAnalyst, *, options: Any = None, **what: Any
+        self,
+        X: Mapping[str, Any],
+        protocol: Protocol,
+        analyst: AnsweringAnalyst,
+        *,
+        rows: Mapping[str, Any] | None = None,
+        options: Any = None,
+        **what: Any,
     ) -> Asking:
         """Have the parties, and the analyst, answer a request for records, each party bringing its columns."""
         held = self._records(X)
@@ -309,7 +317,8 @@ class VerticalCollaboration(CollaborationEstimator):
         )
         asking = Asking(request, list(self.parties_))
         roles: dict[str, Any] = {
-            name: AnsweringParty(party, held[name], request, **(options or {})) for name, party in self.parties_.items()
+            name: AnsweringParty(party, held[name], request, rows=(rows or {}).get(name), **(options or {}))
+            for name, party in self.parties_.items()
         }
         names = tuple(sorted(self.parties_))
         cast = Cast(names, viewers=names if request.view == FULL else (request.view,))
@@ -322,10 +331,6 @@ class VerticalCollaboration(CollaborationEstimator):
         if any(party.shared_model_ is None for party in self.parties_.values()):
             cast, roles = Cast(tuple(sorted(self.parties_))), {**self.parties_, ANALYST: self.analyst_}
             run_in_memory(SHARE_MODEL, cast, roles, conductor=ANALYST, record=self._record)
-
-    def _fitted_analyst(self) -> Analyst:
-        self._require_fitted()
-        return self.analyst_
 
     def _records(self, X: Mapping[str, Any]) -> dict[str, Records]:
         """Every party's records, which must be the same, in the order of the first table."""

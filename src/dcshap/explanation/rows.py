@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,8 +10,8 @@ from dcshap._tables import as_frame
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.explanation.background import N_BACKGROUND
-from dcshap.explanation.engine import EngineOptions, column_offsets, outputs_of
-from dcshap.explanation.reference import Reference, background_of, fingerprint_of, reference_of
+from dcshap.explanation.engine import EngineOptions, averaged, column_offsets, outputs_of
+from dcshap.explanation.reference import Reference, fingerprint_of, reference_rows
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
 
@@ -43,35 +41,17 @@ def explain_rows(
     """
     schema = party.agreement.schema
     codes = schema.codes(X, missing=party.agreement.missing)
-    rows = background_of(party, reference, n_background)
-    if rows is None:
-        rows = reference_of(party, reference).codes[None, :]  # Algorithm 2, line 1: r
+    rows = reference_rows(party, reference, n_background, warn=True)  # Algorithm 2, line 1: r
     # Algorithm 2, line 2: Algorithm 1 with x, r and the composed model h ∘ G ∘ F
     explain = _explain_points if party.linear_reduction is None else _explain_sums
-    each = [explain(party, codes, Reference(schema, row), options) for row in rows]
+    explained = averaged(len(rows), lambda at, how: explain(party, codes, Reference(schema, rows[at]), how), options)
     return PartyExplanation.of(
-        each[0] if len(each) == 1 else _averaged(each),
+        explained,
         data=schema.frame(codes).set_axis(as_frame(X).index),
         reference=schema.frame(rows),
         reference_fingerprint=fingerprint_of(schema, rows),
         party=party.name,
         run=party.run,
-    )
-
-
-def _averaged(each: Sequence[Explanation]) -> Explanation:
-    """Explanations of the same rows against several references, as one against all of them."""
-    exact = all(one.exact for one in each)
-    variance = np.mean([one.standard_errors**2 for one in each], axis=0) / len(each)
-    return replace(
-        each[0],
-        values=np.mean([one.values for one in each], axis=0),
-        base_values=np.mean([one.base_values for one in each], axis=0),
-        standard_errors=np.sqrt(variance),
-        n_evals=np.sum([one.n_evals for one in each], axis=0),
-        converged=np.all([one.converged for one in each], axis=0),
-        exact=exact,
-        method=each[0].method if exact else "sampled",
     )
 
 

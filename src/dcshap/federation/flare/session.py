@@ -233,8 +233,8 @@ class Session(Connection):
     def explain(self, collaboration: str, records: Sequence[Any], **what: Any) -> PartyExplanation:
         """Explain the predictions of records of a vertical collaboration.
 
-        As `VerticalCollaboration.explain`, with the records' identifiers instead of tables: `view`, `index`, `merged`
-        and `reference`.
+        As `VerticalCollaboration.explain`, with the records' identifiers instead of tables: `view`, `index`, `merged`,
+        `reference` and `n_background`.
         """
         found: PartyExplanation = self._asked(collaboration, lambda asking: asking.explain(records, **what))
         self.timings = self._requesters[collaboration].timings
