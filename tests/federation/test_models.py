@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from dcshap.collaboration.messages import SharedModel
 from dcshap.exceptions import StorageError
-from dcshap.explanation import answering
-from dcshap.federation.seals import post
+from dcshap.explanation import answering, views
+from dcshap.federation.seals import post, wire
 from dcshap.federation.site.configuration import Right
 from dcshap.federation.site.history import History
 
@@ -20,21 +20,20 @@ RECORD = people().index[3]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, identities):
-    packed = []
-    original = post.pack
+    packed, original, patch = [], wire.pack, pytest.MonkeyPatch()
 
     def packing(message):
         packed.append(type(message))
         return original(message)
 
-    post.pack = packing
+    patch.setattr(post, "pack", packing)
     try:
         run = builder(tmp_path_factory.mktemp("models"), identities)(
             "vertical", PARTIES, rights={OFFICER: Right(("full", "bank"), 100)}
         )
         analyst = run.trained(LogisticRegression())
     finally:
-        post.pack = original
+        patch.undo()
     return run, analyst, packed
 
 
@@ -44,7 +43,7 @@ def test_the_model_is_packed_once_for_all_parties(trained):
 
 def test_each_partys_vectors_are_computed_once_for_a_full_view(trained, monkeypatch):
     run, analyst, _ = trained
-    computed, original = [], answering.disclose
+    computed, original = [], views.disclose
 
     def disclosing(party, *args, **more):
         computed.append(party.name)

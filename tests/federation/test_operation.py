@@ -158,7 +158,7 @@ def test_what_is_to_serve_is_kept_replaced_and_dropped(tmp_path):
     keep_wish(tmp_path, "credit", "job-1")
     keep_wish(tmp_path, "health", "job-2")
     keep_wish(tmp_path, "credit", "job-3")
-    assert read_wishes(tmp_path) == [Wish("credit", "job-3"), Wish("health", "job-2")]
+    assert read_wishes(tmp_path) == [Wish("credit", "job-3", before="job-1"), Wish("health", "job-2")]
     drop_wish(tmp_path, "credit")
     drop_wish(tmp_path, "credit")
     assert read_wishes(tmp_path) == [Wish("health", "job-2")]

@@ -24,7 +24,7 @@ from dcshap.federation.flare.kits import Kit
 from dcshap.federation.flare.local import provision
 from dcshap.federation.flare.preparation import init_party
 from dcshap.federation.flare.processes import free_port
-from dcshap.federation.operation.archive import back_up, restore
+from dcshap.federation.operation.backups import back_up, restore
 from dcshap.federation.operation.checks import check_site, days_left
 from dcshap.federation.operation.gauges import answering_health
 from dcshap.federation.operation.units import unit_name, unit_of

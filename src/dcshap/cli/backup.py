@@ -26,7 +26,7 @@ def backup(
     The passphrase is asked for, or taken from DCSHAP_PASSPHRASE. Example: `dcshap federation backup KIT bank.backup`
     """
     from dcshap.federation.flare.kits import Kit  # noqa: PLC0415 - an optional extra, as below
-    from dcshap.federation.operation.archive import back_up  # noqa: PLC0415
+    from dcshap.federation.operation.backups import back_up  # noqa: PLC0415
 
     back_up(Kit.load(folder), out, passphrase=_passphrase(confirm=True))
     say(f"{out} is written. Without the passphrase nobody can read it, nor can you.")
@@ -41,7 +41,7 @@ def restore(
 
     Example: `dcshap federation restore bank.backup KIT`
     """
-    from dcshap.federation.operation.archive import restore as restore_kit  # noqa: PLC0415
+    from dcshap.federation.operation.backups import restore as restore_kit  # noqa: PLC0415
 
     made = restore_kit(file, folder.absolute(), passphrase=_passphrase(confirm=False))
     say(f"{made.folder} is {made.name} as of the backup. What it has answered since is not in its ledger.")

@@ -94,7 +94,7 @@ class Watchman(FLComponent):  # type: ignore[misc]  # nvflare is untyped
             status = "" if job is None else str(job.meta.get(JobMetaKey.STATUS.value))
             if status in _ALIVE:
                 if status == RunStatus.RUNNING.value:
-                    self._end_older(job, jobs, fl_ctx)
+                    self._end_replaced(wish, jobs, fl_ctx)
                     self._end_without_parties(wish, fl_ctx)
             elif status == RunStatus.FINISHED_ABORTED.value and not job.meta.get(JobMetaKey.START_TIME.value):
                 drop_wish(self._folder, wish.collaboration)  # somebody stopped it while it was waiting
@@ -110,14 +110,12 @@ class Watchman(FLComponent):  # type: ignore[misc]  # nvflare is untyped
             _log.info("%s were started anew: %s is served again", anew, wish.collaboration)
             self._engine.job_runner.fail_run(wish.job, ProcessExitCode.EXCEPTION, fl_ctx)
 
-    def _end_older(self, job: Any, jobs: Any, fl_ctx: FLContext) -> None:
-        """End the runs that this one has taken the place of: they served until it was trained."""
-        running = jobs.get_jobs_by_status([RunStatus.RUNNING], fl_ctx)
-        for other in running:
-            same = other.meta.get("name") == job.meta.get("name") and other.job_id != job.job_id
-            if same and other.meta["submit_time"] < job.meta["submit_time"]:
-                _log.info("the run %s is served by a newer one", other.job_id)
-                self._engine.job_runner.stop_run(other.job_id, fl_ctx)
+    def _end_replaced(self, wish: Wish, jobs: Any, fl_ctx: FLContext) -> None:
+        """End the run whose place this one has taken: it served until this one was trained."""
+        earlier = jobs.get_job(wish.before, fl_ctx) if wish.before else None
+        if earlier is not None and earlier.meta.get(JobMetaKey.STATUS.value) == RunStatus.RUNNING.value:
+            _log.info("the run %s has been replaced", wish.before)
+            self._engine.job_runner.stop_run(wish.before, fl_ctx)
 
     def _rested(self, collaboration: str) -> bool:
         """Whether it is time to try again: at once, and less and less often where that does not help."""

@@ -26,10 +26,13 @@ class Wish:
     collaboration : str
     job : str
         The engine's job that serves it now, or did.
+    before : str
+        The job whose place it has taken, which has served until then; empty where there is none.
     """
 
     collaboration: str
     job: str
+    before: str = ""
 
 
 def keep_wish(folder: Path, collaboration: str, job: str) -> None:
@@ -41,7 +44,8 @@ def keep_wish(folder: Path, collaboration: str, job: str) -> None:
         The analyst's `dcshap` folder.
     collaboration, job : str
     """
-    content = {"version": _VERSION, "collaboration": collaboration, "job": job}
+    before = [wish.job for wish in read_wishes(folder) if wish.collaboration == collaboration and wish.job != job]
+    content = {"version": _VERSION, "collaboration": collaboration, "job": job, "before": "".join(before)}
     write_private(_path(folder, collaboration), json.dumps(content))
 
 
@@ -69,6 +73,6 @@ def _read(path: Path) -> Wish:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if content["version"] > _VERSION:
             raise StorageError(f"{path} was written by a newer dcshap: install that, or `serve` the collaboration.")
-        return Wish(str(content["collaboration"]), str(content["job"]))
+        return Wish(str(content["collaboration"]), str(content["job"]), str(content.get("before", "")))
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise StorageError(f"{path} is damaged: `serve` the collaboration again.") from error
