@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 
 import pytest
 
 from dcshap.exceptions import FederationError, InputError, StorageError
-from dcshap.federation.operation.presence import Presence
+from dcshap.federation.operation.presence import Presence, Seen
 from dcshap.federation.operation.tickets import Tickets
 from dcshap.federation.operation.wishes import Wish, drop_wish, keep_wish, read_wishes
 from dcshap.federation.site.runs import Runs
@@ -19,6 +20,11 @@ def clock(monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return now
+
+
+def noted(where: list[str], what: str) -> str:
+    where.append(what)
+    return what
 
 
 def fetched(tickets, ticket, seconds=10.0):
@@ -45,7 +51,7 @@ def test_more_requests_than_are_answered_at_once_wait_in_order():
     tickets, go, order = Tickets(at_once=1), threading.Event(), []
     tickets.take("first", lambda: go.wait(10))
     for name in "abcd":
-        tickets.take(name, lambda name=name: order.append(name) or name)
+        tickets.take(name, partial(noted, order, name))
     assert tickets.waiting() == 5
     go.set()
     assert fetched(tickets, "d") == "d"
@@ -75,9 +81,9 @@ def test_no_more_requests_are_worked_on_at_once_than_was_set():
 def test_a_request_that_is_brought_twice_is_answered_once():
     tickets, count = Tickets(), []
     for _ in range(2):
-        tickets.take("same", lambda: count.append(1) or "answer")
+        tickets.take("same", partial(noted, count, "answer"))
     assert fetched(tickets, "same") == tickets.result("same") == "answer"
-    assert count == [1]
+    assert count == ["answer"]
 
 
 def test_what_a_request_fails_with_is_told_to_whoever_fetches_it():
@@ -118,7 +124,7 @@ def test_answers_are_forgotten_after_they_were_fetched_and_not_while_they_are_wo
 
 
 def test_a_party_that_has_gone_is_named_at_once(clock):
-    seen = {"bank": "there", "shop": "gone"}
+    seen: dict[str, Seen] = {"bank": "there", "shop": "gone"}
     presence = Presence(["bank", "shop"], seen.__getitem__)
     presence.look()
     assert (presence.there(), presence.away()) == (["bank"], ["shop"])
@@ -127,7 +133,7 @@ def test_a_party_that_has_gone_is_named_at_once(clock):
 
 
 def test_a_party_that_is_silent_for_a_moment_is_waited_for_and_later_named(clock):
-    seen = {"bank": "there", "shop": "silent"}
+    seen: dict[str, Seen] = {"bank": "there", "shop": "silent"}
     presence = Presence(["bank", "shop"], seen.__getitem__)
     presence.look()
     presence.require_all()
@@ -142,7 +148,7 @@ def test_a_party_that_is_silent_for_a_moment_is_waited_for_and_later_named(clock
 
 
 def test_a_run_cannot_go_on_without_a_party_that_stays_gone(clock):
-    seen = {"bank": "there", "shop": "gone"}
+    seen: dict[str, Seen] = {"bank": "there", "shop": "gone"}
     presence = Presence(["bank", "shop"], seen.__getitem__)
     presence.look()
     assert presence.lost() == []

@@ -99,7 +99,8 @@ def explained(fed, **more):
 
 def answered_again(fed):
     """What is answered once the collaboration is back, which nobody has asked it to be; and what was said till then."""
-    said, until = [], time.monotonic() + ANSWER
+    said: list[str] = []
+    until = time.monotonic() + ANSWER
     while time.monotonic() < until:
         try:
             return explained(fed), said

@@ -44,9 +44,13 @@ def keep_wish(folder: Path, collaboration: str, job: str) -> None:
         The analyst's `dcshap` folder.
     collaboration, job : str
     """
-    before = [wish.job for wish in read_wishes(folder) if wish.collaboration == collaboration and wish.job != job]
-    content = {"version": _VERSION, "collaboration": collaboration, "job": job, "before": "".join(before)}
-    write_private(_path(folder, collaboration), json.dumps(content))
+    path = _path(folder, collaboration)
+    try:
+        before = _read(path).job if path.exists() else ""
+    except StorageError:
+        before = ""  # what is damaged is written anew
+    content = {"version": _VERSION, "collaboration": collaboration, "job": job}
+    write_private(path, json.dumps(content | {"before": "" if before == job else before}))
 
 
 def drop_wish(folder: Path, collaboration: str) -> None:
