@@ -48,7 +48,8 @@ def test_a_slow_request_does_not_keep_others_from_being_answered():
 
 
 def test_more_requests_than_are_answered_at_once_wait_in_order():
-    tickets, go, order = Tickets(at_once=1), threading.Event(), []
+    tickets, go = Tickets(at_once=1), threading.Event()
+    order: list[str] = []
     tickets.take("first", lambda: go.wait(10))
     for name in "abcd":
         tickets.take(name, partial(noted, order, name))
@@ -79,7 +80,8 @@ def test_no_more_requests_are_worked_on_at_once_than_was_set():
 
 
 def test_a_request_that_is_brought_twice_is_answered_once():
-    tickets, count = Tickets(), []
+    tickets = Tickets()
+    count: list[str] = []
     for _ in range(2):
         tickets.take("same", partial(noted, count, "answer"))
     assert fetched(tickets, "same") == tickets.result("same") == "answer"
