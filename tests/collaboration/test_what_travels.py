@@ -171,10 +171,10 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
 
 # What each kind of message is made of. A field that is new must be thought about.
 FIELDS: dict[type[Message], set[str]] = {
-    Hello: {"version", "kind", "task"},
-    Greeting: {"party", "certificate", "instance_models", "labels", "span", "rounds"},
-    Introduction: {"certificates", "holder"},
-    Resume: {"run", "certificates"},
+    Hello: {"version", "kind", "task", "ledger"},
+    Greeting: {"party", "certificate", "instance_models", "labels", "span", "rounds", "ledger", "remembered"},
+    Introduction: {"certificates", "holder", "remembered"},
+    Resume: {"run", "certificates", "remembered"},
     Ready: {"party", "rows"},
     Settings: {"content"},
     HeldColumns: {"party", "names"},
@@ -184,7 +184,7 @@ FIELDS: dict[type[Message], set[str]] = {
     Targets: {"party", "values"},
     MaskedMoments: {"party", "words"},
     SpanBasis: {"basis"},
-    Representation: {"party", "anchor", "rows", "labels", "instance_models"},
+    Representation: {"party", "anchor", "rows", "labels", "instance_models", "weights"},
     Integration: {"party", "alignment", "model"},
     PseudonymKey: {"key"},
     RecordPseudonyms: {"party", "pseudonyms", "n_records", "width"},
@@ -194,7 +194,7 @@ FIELDS: dict[type[Message], set[str]] = {
     MaskedColumns: {"party", "words"},
     LabelSums: {"party", "masked", "share"},
     RecordRepresentation: {"party", "pseudonyms", "rows", "instance_models"},
-    RecordLabels: {"party", "pseudonyms", "labels"},
+    RecordLabels: {"party", "pseudonyms", "labels", "weights"},
     JoinReport: {"n_common", "n_dropped"},
     SharedModel: {"model", "widths", "resolution"},
     Prepared: {"party"},

@@ -16,7 +16,6 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from dcshap import Schema
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
 from dcshap.exceptions import StorageError
@@ -311,18 +310,3 @@ def test_views_settings_and_days_that_are_wrong_are_said_in_words(bank, tmp_path
     refused = run("party", "start", bank.folder)
     assert refused.exit_code == 1
     assert "of another type" in refused.output
-
-
-def test_a_schema_is_drafted_from_a_table_and_joined_from_drafts(tmp_path):
-    table = people()
-    table[["age", "income", "repaid"]].to_csv(tmp_path / "bank.csv")
-    table[["visits", "region"]].to_csv(tmp_path / "shop.csv")
-    bank = ("schema", "draft", tmp_path / "bank.csv", "--id", "id", "--target", "repaid")
-    assert run(*bank, "--out", tmp_path / "bank.yaml").exit_code == 0
-    run("schema", "draft", tmp_path / "shop.csv", "--id", "id", "--out", tmp_path / "shop.yaml")
-    joined = run("schema", "join", tmp_path / "bank.yaml", tmp_path / "shop.yaml", "--out", tmp_path / "schema.yaml")
-    assert joined.exit_code == 0, joined.output
-    assert Schema.load(tmp_path / "schema.yaml").names == ("age", "income", "visits", "region")
-    twice = run("schema", "join", tmp_path / "bank.yaml", tmp_path / "bank.yaml", "--out", tmp_path / "other.yaml")
-    assert "stand there twice" in twice.output
-    assert "not written over" in run(*bank, "--out", tmp_path / "bank.yaml").output

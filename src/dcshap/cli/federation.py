@@ -26,8 +26,8 @@ from dcshap.cli.console import (
 from dcshap.cli.doctor import doctor
 from dcshap.cli.explain import BackgroundOption, Index, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
-from dcshap.cli.schema import schema
 from dcshap.cli.service import service
+from dcshap.cli.simulate import simulate
 from dcshap.cli.sites import CollaborationArgument, Kind, analyst, ledger, party, say
 from dcshap.cli.watch import watch
 from dcshap.exceptions import InputError
@@ -50,9 +50,8 @@ federation = typer.Typer(
 federation.add_typer(party, name="party")
 federation.add_typer(analyst, name="analyst")
 federation.add_typer(certificates, name="certificates")
-federation.add_typer(schema, name="schema")
 federation.add_typer(service, name="service")
-for each in (ledger, doctor, backup, restore, watch):
+for each in (ledger, simulate, doctor, backup, restore, watch):
     federation.command()(each)
 
 KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]

@@ -47,6 +47,7 @@ def party_init(
     kind: KindOption,
     schema: Annotated[Path, typer.Option(help="The agreed schema; vertical: of all parties' columns.")],
     partner: Annotated[list[str], typer.Option(help="Another party of the collaboration; repeat it.")],
+    file: Annotated[Path | None, typer.Option(help="The table: csv, Excel, Feather or Parquet.")] = None,
     csv: Annotated[Path | None, typer.Option(help="The table, as a csv file.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="The table, as a parquet file.")] = None,
     sql: Annotated[str | None, typer.Option(help="The table, as a query.")] = None,
@@ -75,7 +76,7 @@ def party_init(
     from dcshap.federation.flare.preparation import init_party  # noqa: PLC0415
     from dcshap.federation.site.configuration import CollaborationConfig  # noqa: PLC0415
 
-    given = {"csv": csv, "parquet": parquet, "sql": sql, "url": url}
+    given = {"file": file, "csv": csv, "parquet": parquet, "sql": sql, "url": url}
     settings = CollaborationConfig(
         kind.value,
         {name: str(value) for name, value in given.items() if value is not None},
@@ -118,7 +119,7 @@ def party_start(folder: KitArgument, health: HealthOption = None, debug: DebugOp
 def party_explain(
     folder: KitArgument,
     collaboration: CollaborationArgument,
-    rows: Annotated[Path, typer.Argument(help="A csv or parquet file.")],
+    rows: Annotated[Path, typer.Argument(help="A file: csv, Excel, Feather or Parquet.")],
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
@@ -162,6 +163,7 @@ def analyst_start(
 
 def ledger(
     folder: KitArgument,
+    archive: Annotated[bool, typer.Option("--archive", help="Close the file and begin another.")] = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
@@ -174,6 +176,10 @@ def ledger(
     if not folder.is_dir():
         raise InputError(f"{folder} must be a participant's folder. There is none.")
     book = Ledger(folder / "dcshap" / "ledger.jsonl")
+    if not book.exists:
+        raise InputError(f"{folder} has no ledger: nothing has left it yet, or it is another participant's folder.")
+    if archive:
+        say(f"Archived as {book.archive()}; the chain goes on in a new file.")
     count, lines = book.verify(), list(book)
     if as_json:
         print_json({"verified": count, "entries": [vars(line) for line in lines]})

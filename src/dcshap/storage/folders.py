@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from dcshap._bytes import UNREADABLE, archive_bytes, read_archive
+from dcshap._disk import create, make_folder, remove, rename
+from dcshap._machine import new_identifier
 from dcshap._typing import Array
 from dcshap.exceptions import InputError, StorageError
-from dcshap.storage.estimators import read_model, write_model
+from dcshap.storage.estimators import read_model, require_trusted, untrusted_types, write_model
 
 __all__ = [
     "PLAIN",
@@ -30,6 +31,7 @@ __all__ = [
     "interpreting",
     "plain",
     "read_folder",
+    "require_trusted_tree",
     "require_writable",
     "write_folder",
     "write_tree",
@@ -70,14 +72,17 @@ def write_tree(folder: str | Path, states: Mapping[str, State], *, files: Mappin
     """
     target = Path(folder).resolve()
     require_writable(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as aside:
-        fresh = Path(aside) / "new"
+    aside = target.parent / f".{target.name}-{new_identifier()}"
+    try:
+        make_folder(aside)
+        fresh = aside / "new"
         _write_state(fresh, states[""], files or {})
         for name, state in states.items():
             if name:
                 _write_state(fresh / name, state, {})
-        _swap(fresh, target, Path(aside))
+        _swap(fresh, target, aside)
+    finally:
+        remove(aside)
 
 
 def require_writable(folder: str | Path) -> None:
@@ -113,9 +118,9 @@ def _swap(fresh: Path, target: Path, aside: Path) -> None:
     """
     _settle(target, aside)  # a swap that was cut short
     if target.exists():
-        target.rename(_earlier(target))
+        rename(target, _earlier(target))
     try:
-        fresh.rename(target)
+        rename(fresh, target)
     finally:
         _settle(target, aside)
 
@@ -124,7 +129,7 @@ def _settle(target: Path, aside: Path) -> None:
     """Throw an earlier folder away if a later one has taken its place; put it back otherwise."""
     earlier = _earlier(target)
     if earlier.exists():
-        earlier.rename(Path(tempfile.mkdtemp(dir=aside)) / "earlier" if target.exists() else target)
+        rename(earlier, aside / f"earlier-{new_identifier()}" if target.exists() else target)
 
 
 def _write_state(folder: Path, state: State, more: Mapping[str, bytes]) -> None:
@@ -142,12 +147,9 @@ def _write_state(folder: Path, state: State, more: Mapping[str, bytes]) -> None:
     files[CONTENTS] = json.dumps(contents | {"sha256": _digest(contents)}, indent=1).encode()
     if any(name in files or Path(name).name != name for name in more):
         raise InputError(f"More files must have plain names other than {list(files)}. Got {list(more)}.")
-    folder.mkdir(mode=0o700)
+    make_folder(folder)
     for name, data in (files | dict(more)).items():
-        with (folder / name).open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())  # or a power cut after the renames would leave a folder of empty files
+        create(folder / name, data)
 
 
 def plain(value: Any) -> Any:
@@ -185,6 +187,15 @@ def read_folder(folder: str | Path, *, kind: str, trusted: Sequence[str] = ()) -
     arrays = _read_arrays(target, data.pop("arrays.npz")) if "arrays.npz" in data else {}
     models = {name.removesuffix(".skops"): read_model(content, trusted=trusted) for name, content in data.items()}
     return State(kind, contents["content"], arrays, models)
+
+
+def require_trusted_tree(folder: str | Path, *, trusted: Sequence[str] = ()) -> None:
+    """Refuse a folder whose models, or those of folders inside it, hold types that are not trusted; all are named."""
+    found: set[str] = set()
+    for file in sorted(current(folder).glob("**/*.skops")):
+        with suppress(StorageError):  # damaged: said when it is read
+            found |= untrusted_types(file.read_bytes(), trusted=trusted)
+    require_trusted(found)
 
 
 def _read_contents(folder: Path) -> dict[str, Any]:

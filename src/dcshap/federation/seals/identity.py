@@ -7,7 +7,6 @@ second certificate of the same name: it must not be the analyst.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,11 +21,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
+from dcshap._machine import now, random_bytes
 from dcshap.exceptions import ProtocolError, StorageError
 
 __all__ = ["Certificate", "Identity"]
 
-_NONCE = 12
+_KEY, _NONCE = 32, 12  # bytes: AES-256, and GCM's own
 _OAEP = padding.OAEP(mgf=padding.MGF1(hashes.SHA256()), algorithm=hashes.SHA256(), label=None)
 _PSS = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=padding.PSS.DIGEST_LENGTH)
 
@@ -57,12 +57,12 @@ class Certificate:
 
     def require_valid(self) -> None:
         """Refuse a certificate before and after its time."""
-        if not self.begins <= datetime.now(UTC) <= self.ends:
+        if not self.begins <= datetime.fromtimestamp(now(), UTC) <= self.ends:
             raise ProtocolError(f"The certificate of {self.name!r} is not valid today.")
 
     def encrypt(self, content: bytes, context: bytes) -> tuple[bytes, bytes]:
         """A fresh key that only the certificate's owner can read, and content under it, bound to some context."""
-        secret, nonce = AESGCM.generate_key(256), os.urandom(_NONCE)
+        secret, nonce = random_bytes(_KEY), random_bytes(_NONCE)
         return self.key.encrypt(secret, _OAEP), nonce + AESGCM(secret).encrypt(nonce, content, context)
 
     def require_signature(self, signature: bytes, content: bytes) -> None:

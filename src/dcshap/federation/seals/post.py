@@ -7,13 +7,12 @@ travel over a `Network`: NVIDIA FLARE's, or a simulated one.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 from typing import Protocol as Interface
 
+from dcshap._machine import at_once, monotonic
 from dcshap.collaboration.messages import REQUESTER, Message, Sent
 from dcshap.exceptions import DcshapError, ProtocolError
 from dcshap.federation.seals.envelopes import (
@@ -91,7 +90,7 @@ class PostOffice:
             envelope = open_envelope(self.identity, sealed, me=self.me)
         except DcshapError as error:  # from nobody who is known, so there is nobody to seal an answer to
             return refusal(error, site=self.me)
-        began = time.perf_counter()
+        began = monotonic()
         try:
             if self.opened is None:
                 raise ProtocolError(f"{self.me!r} is sent nothing but answers.")
@@ -101,7 +100,7 @@ class PostOffice:
             post.patience, post.waited = _SHARE * envelope.about.patience, 0.0
             answers = node.handle(envelope.about.step, envelope.about.sender, message)
             packed = [post.packed(answer.message, to=envelope.about.sender) for answer in answers]
-            told = {"steps": [a.step for a in answers], "seconds": time.perf_counter() - began - post.waited}
+            told = {"steps": [a.step for a in answers], "seconds": monotonic() - began - post.waited}
             content = framed(json.dumps(told).encode(), *packed)
         except DcshapError as error:
             content = framed(json.dumps({"error": as_plain(error, site=self.me)}).encode())
@@ -183,10 +182,9 @@ class Post(Carrier):
         sealed = {to: self.sealed(step, to, message) for to, message in messages.items()}
         if self._progress is not None:
             self._progress.begin(step.name, list(messages), sent=sum(map(len, sealed.values())))
-        began = time.perf_counter()
-        with ThreadPoolExecutor(max_workers=len(sealed)) as threads:
-            outcomes = dict(zip(sealed, threads.map(lambda to: self._exchange(to, sealed[to]), sealed), strict=True))
-        self.waited += time.perf_counter() - began
+        began = monotonic()
+        outcomes = dict(zip(sealed, at_once(lambda to: self._exchange(to, sealed[to]), sealed), strict=True))
+        self.waited += monotonic() - began
         if self._progress is not None:
             self._progress.end()
         return all_or_error(outcomes)

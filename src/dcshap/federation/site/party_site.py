@@ -7,11 +7,11 @@ a party needs to begin a session: its own configuration, table, seeds, and the r
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
 
+from dcshap._machine import monotonic
 from dcshap.collaboration import HorizontalParty, VerticalParty
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
 from dcshap.collaboration.messages import ANALYST, AnchorSeed, Hello, Introduction, Message
@@ -30,6 +30,7 @@ from dcshap.federation.site.keeping import KeepingParty
 from dcshap.federation.site.meeting import Meeting
 from dcshap.federation.site.runs import Runs
 from dcshap.federation.site.secrets import Secrets
+from dcshap.federation.site.witness import Witness
 from dcshap.protocol import Cast, Node, Protocol
 from dcshap.protocol.steps import MEET, RESUME, asking, training
 
@@ -90,7 +91,7 @@ class PartySite:
                 if isinstance(message, Request):
                     self._forget_old_requests()
                     self._sessions[key] = self._asked(envelope, message)
-                    self._asked_at[key] = time.monotonic()
+                    self._asked_at[key] = monotonic()
                 elif envelope.about.step == "hello" and envelope.about.sender == ANALYST:
                     self._sessions[key] = self._met(envelope)
                 else:
@@ -99,7 +100,7 @@ class PartySite:
 
     def _forget_old_requests(self) -> None:
         """Drop requests whose envelopes are too old to be opened; the ledger knows that they were answered."""
-        for key in [key for key, at in self._asked_at.items() if time.monotonic() - at > 2 * MAX_AGE]:
+        for key in [key for key, at in self._asked_at.items() if monotonic() - at > 2 * MAX_AGE]:
             del self._sessions[key], self._asked_at[key]
 
     def _node(self, protocol: Protocol, session: str, cast: Cast, roles: list[Any], **more: Any) -> tuple[Node, Post]:
@@ -114,6 +115,7 @@ class PartySite:
             self.config,
             self.collaboration,
             self.office,
+            Witness(self.ledger, self.folder),
             span=self._span(),
             begin=lambda introduction, hello: self._begin(session, introduction, hello),
             resume=self._resume,
