@@ -36,7 +36,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
     rows = {name: table.iloc[at::2].reset_index(drop=True) for at, name in enumerate(PARTIES)}
     records = {"bank": table.iloc[:, [*range(6), -1]], "shop": table.iloc[:, 6:12]}
     with tempfile.TemporaryDirectory(prefix="dcshap-") as folder:
-        built = _set_up(Path(folder), rows, records)
+        built = set_up(Path(folder), rows, records)
         with built, built.requester(timeout=TIMEOUT) as lead:
             lead.wait_for(PARTIES, timeout=TIMEOUT)
             schema = Schema.load(Path(folder) / "schema.yaml")
@@ -47,7 +47,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
             ]
 
 
-def _set_up(folder: Path, rows: dict[str, pd.DataFrame], records: dict[str, pd.DataFrame]) -> LocalFederation:
+def set_up(folder: Path, rows: dict[str, pd.DataFrame], records: dict[str, pd.DataFrame]) -> LocalFederation:
     built, schema = LocalFederation(folder / "federation", PARTIES), folder / "schema.yaml"
     Schema.from_frames([part.drop(columns="income") for part in rows.values()]).save(schema)
     for name, other in zip(PARTIES, reversed(PARTIES), strict=True):

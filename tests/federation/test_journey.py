@@ -79,7 +79,7 @@ def make_kit(folder, name, fingerprint):
     with zipfile.ZipFile(requested) as zipped:
         assert b"PRIVATE KEY" not in b"".join(zipped.read(each) for each in zipped.namelist())
     project = ["--authority", folder / "authority", "--profile", folder / "credit" / "profile.yaml"]
-    shell("certificates", "approve", requested, *project, "--out", signed)
+    shell("certificates", "approve", requested, *project, "--out", signed, "--yes")
     (approved,) = signed.glob("*.signed.zip")
     shell("certificates", "kit", approved, "--request", request, "--fingerprint", fingerprint, "--out", home)
     (made,) = home.glob("*/prod_*/*/startup")

@@ -21,7 +21,7 @@ from dcshap.exceptions import InputError
 if TYPE_CHECKING:
     from dcshap.federation.site.configuration import Right
 
-__all__ = ["CollaborationArgument", "Kind", "analyst", "audit", "ledger", "party", "say"]
+__all__ = ["CollaborationArgument", "Kind", "KitArgument", "analyst", "audit", "ledger", "party", "say"]
 
 party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
 analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
@@ -43,6 +43,9 @@ class Task(StrEnum):
 
 KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
 CollaborationArgument = Annotated[str, typer.Argument(metavar="COLLABORATION")]
+HealthOption = Annotated[
+    int | None, typer.Option(help="A port on loopback that answers /healthz, /readyz and /metrics; none by default.")
+]
 KindOption = Annotated[Kind, typer.Option(help="The same columns of different rows, or the other way round.")]
 
 
@@ -111,29 +114,31 @@ def party_init(
         audit={} if accept_audit is None else {"accept": True, "reason": accept_audit},
         references=tuple(reference) if reference else REFERENCES,
     )
-    rights = dict(_right(entry) for entry in allow or [])
-    found = init_party(Kit.load(folder, "party"), collaboration, settings, rights=rights)
+    kit = Kit.load(folder, "party")
+    rights = dict(_right(entry, views=("full", kit.name, *partner)) for entry in allow or [])
+    found = init_party(kit, collaboration, settings, rights=rights)
     output.print(
         f"{found.rows} rows of {len(found.columns)} columns fit the schema; they will be represented in "
         f"{found.dimensions} dimensions. Written to {found.config}",
         highlight=False,
+        soft_wrap=True,
     )
 
 
 @party.command("start")
-def party_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
+def party_start(folder: KitArgument, health: HealthOption = None, debug: DebugOption = False) -> None:  # noqa: ARG001
     """Take part, until interrupted.
 
     Example: `dcshap federation party start KIT`
     """
     from dcshap.federation.flare.kits import Kit  # noqa: PLC0415
-    from dcshap.federation.flare.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.operation.foreground import run_in_foreground  # noqa: PLC0415
     from dcshap.federation.site.configuration import SiteConfig  # noqa: PLC0415
 
     kit, configured = Kit.load(folder, "party"), SiteConfig.load(folder).party
     if kit.name != configured:
         raise InputError(f"The kit is configured for {configured!r}. Its certificate is that of {kit.name!r}.")
-    raise typer.Exit(run_in_foreground(kit, say))
+    raise typer.Exit(run_in_foreground(kit, say, health=health))
 
 
 @party.command("explain")
@@ -158,17 +163,28 @@ def party_explain(
 
 
 @analyst.command("start")
-def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
-    """Run the analyst's server, until interrupted.
+def analyst_start(
+    folder: KitArgument,
+    listen: Annotated[
+        str | None, typer.Option(help="The address to listen on; the one that the server's name stands for by default.")
+    ] = None,
+    health: HealthOption = None,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Run the analyst's server, until interrupted. What served before serves again by itself.
 
     Example: `dcshap federation analyst start KIT`
     """
     from dcshap.federation.flare.kits import Kit, secure_server  # noqa: PLC0415
-    from dcshap.federation.flare.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.flare.listening import LISTEN, address_of, server_of  # noqa: PLC0415
+    from dcshap.federation.operation.foreground import run_in_foreground  # noqa: PLC0415
 
     server = Kit.load(folder, "server")
+    host, port = server_of(server.folder)
+    address = address_of(host, listen)
     secure_server(server)
-    raise typer.Exit(run_in_foreground(server, say))
+    say(f"{server.name} listens on {address}:{port}, and between its own processes on loopback.")
+    raise typer.Exit(run_in_foreground(server, say, env={LISTEN: address}, health=health))
 
 
 def audit(
@@ -264,11 +280,15 @@ def _settings(entries: list[str]) -> dict[str, Any]:
     return found
 
 
-def _right(entry: str) -> tuple[str, Right]:
+def _right(entry: str, *, views: tuple[str, ...]) -> tuple[str, Right]:
     from dcshap.federation.site.configuration import Right  # noqa: PLC0415
 
     who, _, rest = entry.partition("=")
-    views, _, budget = rest.rpartition(":")
-    if not (who and views and budget.isdigit()):
+    allowed, _, budget = rest.rpartition(":")
+    named = tuple(allowed.split(","))
+    if not (who and allowed and budget.isdigit()):
         raise typer.BadParameter(f"must be WHO=VIEWS:BUDGET. Got {entry!r}.", param_hint="--allow")
-    return who, Right(tuple(views.split(",")), int(budget))
+    unknown = sorted(set(named) - set(views))
+    if unknown:
+        raise typer.BadParameter(f"must name views of {list(views)}. Got {unknown}.", param_hint="--allow")
+    return who, Right(named, int(budget))

@@ -74,6 +74,7 @@ class Analyst:
         self._guest_seeds: dict[str, bytes] = {}
         self._integrations: dict[str, Integration] = {}
         self._report: JoinReport | None = None
+        self._shared: SharedModel | None = None
 
     @property
     def joined(self) -> JoinReport:
@@ -148,8 +149,10 @@ class Analyst:
         return self._report
 
     def send_model(self, to: str) -> SharedModel:  # noqa: ARG002
-        """The model for a party to explain with."""
-        return self.share_model()
+        """The model for a party to explain with; one message for all, so that it is packed once."""
+        if self._shared is None:
+            self._shared = self.share_model()
+        return self._shared
 
     def receive_prepared(self, message: Prepared) -> None:
         """A party has all it needs."""

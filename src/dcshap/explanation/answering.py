@@ -6,6 +6,7 @@ The methods `send_…` and `receive_…` are their parts in the protocols for re
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -75,7 +76,11 @@ class AnsweringParty:
             raise ProtocolError("All messages of a request must be about the same one. Another was forwarded.")
 
     def send_vectors(self, to: str) -> RecordVectors:  # noqa: ARG002
-        """A vector per record, and of the reference, for another party's view."""
+        """A vector per record, and of the reference, for another party's view; computed once for all of them."""
+        return self._disclosed
+
+    @cached_property
+    def _disclosed(self) -> RecordVectors:
         return disclose(self._party, self._records, **self._against)
 
     def receive_vectors(self, message: RecordVectors) -> None:

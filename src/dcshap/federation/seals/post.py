@@ -208,6 +208,7 @@ class Post(Carrier):
         self._office, self._protocol, self._session, self._record = office, protocol, session, record
         self._requester, self._n_records, self._progress = requester, n_records, progress
         self.patience, self.waited = patience, 0.0
+        self._packed: tuple[Message, bytes] | None = None
 
     def bring(self, step: Step, messages: Mapping[str, Message | None]) -> list[Answered]:
         """Send everybody's at the same time."""
@@ -232,7 +233,9 @@ class Post(Carrier):
 
     def packed(self, message: Message, *, to: str) -> bytes:
         """A message as bytes, once the ledger has it."""
-        data, sent = pack(message), Sent.of("", to, message)
+        if self._packed is None or self._packed[0] is not message:  # the model is one message for all parties
+            self._packed = (message, pack(message))
+        data, sent = self._packed[1], Sent.of("", to, message)
         recipient = self._requester if to == REQUESTER else to
         entry = Entry(recipient, sent.kind, len(data), sent.shapes, self._session, self._requester, self._n_records)
         self._record(entry)

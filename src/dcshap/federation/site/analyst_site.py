@@ -26,6 +26,7 @@ from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.seals.post import Network, Post, PostOffice, refusal
 from dcshap.federation.seals.progress import Progress
 from dcshap.federation.site.configuration import require_collaboration
+from dcshap.federation.site.history import History
 from dcshap.federation.site.keeping import KeepingAnalyst
 from dcshap.federation.site.meeting import VERSION
 from dcshap.federation.site.runs import Runs
@@ -53,6 +54,8 @@ class RunSettings:
     alignment : {"auto", "affine", "svd", "orthogonal"}
     timeout : float
         Seconds that a site may take to answer.
+    at_once : int
+        Requests that are answered at the same time; more wait in order.
     """
 
     collaboration: str
@@ -62,6 +65,7 @@ class RunSettings:
     model: str = ""
     alignment: Any = "auto"
     timeout: float = 60.0
+    at_once: int = 8
 
     def __post_init__(self) -> None:
         require_collaboration(self.collaboration)
@@ -69,6 +73,8 @@ class RunSettings:
             raise InputError(f"`kind` must be 'horizontal' or 'vertical'. Got {self.kind!r}.")
         if len(self.parties) < 2:
             raise InputError(f"A collaboration needs at least two parties. Got {len(self.parties)}.")
+        if self.at_once < 1:
+            raise InputError(f"`at_once` must be at least 1. Got {self.at_once}.")
 
 
 class AnalystMeeting:
@@ -192,6 +198,7 @@ class AnalystSite:
         self._state = folder / settings.collaboration
         self._ledger, self._runs = Ledger(folder / "ledger.jsonl"), Runs(self._state)
         self._witness = Witness(self._ledger, self._state)
+        self.history = History(self._state)
         self._network = network
         opened = Opened(self._state / "opened.txt")
         self.office = PostOffice(ANALYST, identity, network=network, opened=opened, trusted=tuple(trusted))
@@ -225,6 +232,14 @@ class AnalystSite:
             meeting.table(), analyst.run, [KeepingAnalyst(analyst, self._runs), analyst], holder=meeting.holder
         )
         self._analyst = analyst
+        joined = analyst.joined if self.settings.kind == "vertical" else None
+        self.history.add(
+            analyst.run,
+            type(model).__name__,
+            sorted(self.settings.parties),
+            records=None if joined is None else joined.n_common,
+            dropped={} if joined is None else joined.n_dropped,
+        )
 
     def resume(self, session: str) -> None:
         """Go on from the training that was kept, with the same parties.

@@ -172,7 +172,7 @@ class SiteConfig:
                 folder=Path(kit),
                 collaborations={require_collaboration(n): _known(c) for n, c in content["collaborations"].items()},
                 rights={n: Right(tuple(r["views"]), int(r["budget"])) for n, r in content.get("rights", {}).items()},
-                budget_days=float(content.get("budget_days", 30.0)),
+                budget_days=_days(content.get("budget_days", 30.0)),
             )
         except (TypeError, KeyError, AttributeError) as error:
             raise StorageError(f"{path} has a setting that is unknown, missing or of another type.") from error
@@ -248,3 +248,9 @@ def _plain(config: CollaborationConfig) -> dict[str, Any]:
     content = asdict(config)
     lists = {name: list(getattr(config, name)) for name in _LISTS}
     return content | lists | {"table": dict(config.table), "agreement": dict(config.agreement)}
+
+
+def _days(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise TypeError("a number of days")
+    return float(value)

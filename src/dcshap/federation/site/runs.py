@@ -19,6 +19,7 @@ __all__ = ["Runs"]
 
 _FILE = "run.json"
 _BEGINS = "run-"
+_VERSION = 1  # of the file; what has none is of the first
 
 
 class Runs:
@@ -39,8 +40,11 @@ class Runs:
         if not path.exists():
             return ""
         try:
-            return str(json.loads(path.read_text(encoding="utf-8"))["run"])
-        except (OSError, ValueError, LookupError, TypeError) as error:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content.get("version", _VERSION) > _VERSION:
+                raise StorageError(f"{path} was written by a newer dcshap: install that, or train again.")
+            return str(content["run"])
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise StorageError(f"{path} is damaged: train again.") from error
 
     def path(self, run: str) -> Path:
