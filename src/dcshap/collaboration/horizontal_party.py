@@ -181,7 +181,7 @@ class HorizontalParty(Party):
             responses = Target(self._labels, classes=classes).responses(self._labels)
             self._warn_of_lost_columns(Moments.of(self._encoded(), responses, classes=classes))
         order = self.private_order
-        weights = None if self._weights is None else self._weights[order]
+        weights = self._weights[order] if len(self._weights) else self._weights
         return Representation(self.name, anchor, rows[order], self._labels[order], self.instance_models, weights)
 
     @property
@@ -191,7 +191,7 @@ class HorizontalParty(Party):
         The same rows come in the same order again, so that a training with one more row does not show two orders.
         """
         _, classes = np.unique(self.labels, return_inverse=True)
-        weights = () if self._weights is None else (self._weights,)
+        weights = (self._weights,) if len(self._weights) else ()
         return np.lexsort((*weights, classes, *self._digests(self.codes).T))
 
     def receive_integration(self, message: Integration) -> None:
