@@ -1,0 +1,166 @@
+"""Explanations that were shown, kept as they were; and the handles under which cases are addressed."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import io
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from dcshap.desk.cases import Cases
+from dcshap.desk.database import Database, explanations
+from dcshap.desk.database import cases as known_cases
+from dcshap.desk.journal import now
+from dcshap.explanation import PartyExplanation
+
+__all__ = ["Kept", "Library"]
+
+CASE, WHAT_IF = "case", "what if"
+AT_HAND = 500  # explanations that need not be read again
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An explanation as it was made, and is shown ever after."""
+
+    identifier: str
+    handle: str
+    purpose: str
+    run: str
+    reference: str
+    made: str
+    explanation: PartyExplanation
+    answer: tuple[float, ...]  # what the model itself says; empty where only the explanation can tell
+    receipt: str
+
+
+class Library:
+    """What was shown of the cases of one organisation.
+
+    Parameters
+    ----------
+    database : Database
+    cases : Cases
+    key : bytes
+        Makes handles unguessable.
+    sign : callable
+        The receipt of an explanation, as text.
+    """
+
+    def __init__(self, database: Database, cases: Cases, key: bytes, sign: Callable[[PartyExplanation], str]) -> None:
+        self._database, self._cases, self._key, self._sign = database, cases, key, sign
+        self._records = {self._made_handle(record): record for record in cases.records()}
+        self._at_hand: OrderedDict[str, Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    # --- handles ------------------------------------------------------------------------------------------------
+
+    def handle_of(self, record: str) -> str | None:
+        """Under which handle a case is addressed; None where there is no such case."""
+        if not self._cases.knows(record):
+            return None
+        handle = self._made_handle(record)
+        if handle not in self._records:  # a case of a federation, which is known once it was asked for
+            with self._database.write() as connection:
+                if connection.execute(sa.select(known_cases).where(known_cases.c.handle == handle)).first() is None:
+                    connection.execute(known_cases.insert(), {"handle": handle, "record": record})
+            self._records[handle] = record
+        return handle
+
+    def record_of(self, handle: str) -> str | None:
+        """The case that a handle stands for."""
+        if handle not in self._records:
+            with self._database.read() as connection:
+                found = connection.execute(sa.select(known_cases).where(known_cases.c.handle == handle)).first()
+            if found is None:
+                return None
+            self._records[handle] = found.record
+        return self._records[handle]
+
+    def _made_handle(self, record: str) -> str:
+        digest = hmac.digest(self._key, b"case " + record.encode(), "sha256")
+        return base64.b32encode(digest[:15]).decode().lower()
+
+    # --- explanations ---------------------------------------------------------------------------------------------
+
+    def shown_before(self, handle: str, *, reference: str) -> list[Kept]:
+        """The explanations of a case that there are already, newest first, one for each training."""
+        query = (
+            sa.select(explanations.c.identifier, explanations.c.run)
+            .where(explanations.c.handle == handle, explanations.c.purpose == CASE)
+            .where(explanations.c.reference == reference)
+            .order_by(explanations.c.made.desc())
+        )
+        with self._database.read() as connection:
+            by_run = {row.run: row.identifier for row in reversed(connection.execute(query).all())}
+        found = [self.get(identifier) for identifier in by_run.values()]
+        return sorted((each for each in found if each is not None), key=lambda each: each.made, reverse=True)
+
+    def explain(self, handle: str, record: str, *, reference: str) -> list[Kept]:
+        """The explanation of a case by the model of now, made if need be, and those by earlier models after it."""
+        before = self.shown_before(handle, reference=reference)
+        if any(each.run == self._cases.run for each in before):
+            return sorted(before, key=lambda each: each.run != self._cases.run)
+        explained = self._cases.explain(record, reference=reference)
+        return [self.keep(handle, explained, reference=reference, answer=self._cases.answer(record)), *before]
+
+    def keep(
+        self,
+        handle: str,
+        explanation: PartyExplanation,
+        *,
+        reference: str,
+        purpose: str = CASE,
+        answer: tuple[float, ...] = (),
+    ) -> Kept:
+        """Store an explanation before it is shown."""
+        kept = Kept(
+            identifier=uuid4().hex,
+            handle=handle,
+            purpose=purpose,
+            run=explanation.run or "",
+            reference=reference,
+            made=now(),
+            explanation=explanation,
+            answer=answer,
+            receipt=self._sign(explanation),
+        )
+        content = io.BytesIO()
+        explanation.save(content)
+        row = {name: getattr(kept, name) for name in ("identifier", "handle", "purpose", "run", "reference", "made")}
+        with self._database.write() as connection:
+            connection.execute(
+                explanations.insert(),
+                row | {"content": content.getvalue(), "answer": json.dumps(answer), "receipt": kept.receipt},
+            )
+        self._remember(kept)
+        return kept
+
+    def get(self, identifier: str) -> Kept | None:
+        """An explanation by its identifier."""
+        with self._lock:
+            if identifier in self._at_hand:
+                self._at_hand.move_to_end(identifier)
+                return self._at_hand[identifier]
+        with self._database.read() as connection:
+            row = connection.execute(sa.select(explanations).where(explanations.c.identifier == identifier)).first()
+        if row is None:
+            return None
+        texts = {name: row._mapping[name] for name in Kept.__annotations__ if name not in ("explanation", "answer")}
+        explanation = PartyExplanation.load(io.BytesIO(row.content))
+        kept = Kept(**texts, explanation=explanation, answer=tuple(json.loads(row.answer)))
+        self._remember(kept)
+        return kept
+
+    def _remember(self, kept: Kept) -> None:
+        with self._lock:
+            self._at_hand[kept.identifier] = kept
+            while len(self._at_hand) > AT_HAND:
+                self._at_hand.popitem(last=False)

@@ -1,0 +1,109 @@
+"""What predictions, columns and organisations are called on the desk's pages and letters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dcshap.exceptions import InputError
+
+__all__ = ["Organisation", "Vocabulary"]
+
+
+@dataclass(frozen=True)
+class Organisation:
+    """Another organisation that a prediction depends on.
+
+    Attributes
+    ----------
+    name : str
+    category : str
+        What kind of data it holds, in words: "purchases and payments".
+    contact : str
+    """
+
+    name: str
+    category: str = "data of its own"
+    contact: str = ""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What the desk calls things.
+
+    Attributes
+    ----------
+    organisation : str
+        Whose desk it is.
+    subject : str
+        What is predicted: "income above 50K".
+    output : str
+        The model's output that the decision is about; the second of two classes by default.
+    threshold : float
+        From which on the decision is `above`.
+    above, below : str
+        What is decided from the threshold on, and below it.
+    contact : str
+        Where a person concerned can ask for a review.
+    labels : mapping of column to its name for people
+    changeable : tuple of str
+        Columns that a person can change: the smallest change is looked for among them.
+    organisations : mapping of party to Organisation
+    """
+
+    organisation: str = ""
+    subject: str = ""
+    output: str = ""
+    threshold: float = 0.5
+    above: str = ""
+    below: str = ""
+    contact: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    changeable: tuple[str, ...] = ()
+    organisations: Mapping[str, Organisation] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Vocabulary:
+        """Read a YAML file with any of the attributes."""
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} must be a YAML file in UTF-8. It is not.") from error
+        return cls.of(content, where=str(path))
+
+    @classmethod
+    def of(cls, content: Any, *, where: str = "The vocabulary") -> Vocabulary:
+        """The vocabulary that a mapping describes."""
+        known = {each.name for each in fields(cls)}
+        if not isinstance(content, Mapping) or not set(content) <= known:
+            extra = sorted(map(str, set(content) - known)) if isinstance(content, Mapping) else []
+            raise InputError(f"{where} must have no other keys than {sorted(known)}. Got {extra or 'no mapping'}.")
+        given = dict(content)
+        try:
+            given["organisations"] = {
+                str(party): Organisation(**({"name": str(party)} | dict(about)))
+                for party, about in dict(given.get("organisations", {})).items()
+            }
+            given["changeable"] = tuple(map(str, given.get("changeable", ())))
+            given["labels"] = {str(k): str(v) for k, v in dict(given.get("labels", {})).items()}
+            given["threshold"] = float(given.get("threshold", 0.5))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{where} must have the form that docs/desk.md shows.") from error
+        texts = ("organisation", "subject", "output", "above", "below", "contact")
+        return cls(**given | {name: str(given.get(name, "")) for name in texts})
+
+    def label(self, column: str) -> str:
+        """A column's name for people."""
+        return self.labels.get(column, column.replace("_", " ").replace("-", " ") if " " not in column else column)
+
+    def about(self, party: str) -> Organisation:
+        """Another organisation."""
+        return self.organisations.get(party, Organisation(party))
+
+    def decision(self, value: float) -> str:
+        """What is decided of a prediction, in words."""
+        return self.above if value >= self.threshold else self.below
