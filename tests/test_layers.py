@@ -11,7 +11,7 @@ import pytest
 import dcshap
 
 BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources"}
-METHOD = BASE | {"schema", "storage", "collaboration", "shapley", "explanation"}
+METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
 # Which components of the package each component may import, beside itself; bottom up.
@@ -21,9 +21,10 @@ MAY_IMPORT = {
     "_tables": {"exceptions", "_typing"},
     "_bytes": {"exceptions", "_typing"},
     "_sources": {"exceptions", "_typing"},
+    "languages": BASE,
     "schema": BASE,
     "storage": BASE,
-    "shapley": BASE,
+    "shapley": BASE | {"languages"},
     "datasets": BASE,
     "collaboration": BASE | {"schema", "storage"},
     "explanation": METHOD,

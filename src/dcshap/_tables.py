@@ -1,7 +1,8 @@
-"""Tables of any make, as pandas frames."""
+"""Tables of any make, as pandas frames, and their cells as people write them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -11,6 +12,8 @@ from narwhals.stable.v2 import selectors
 
 from dcshap._typing import Array
 from dcshap.exceptions import InputError
+
+MISSING = "missing"
 
 
 def as_frame(table: Any) -> pd.DataFrame:
@@ -44,3 +47,39 @@ def as_array(values: Any) -> Array:
 def is_array(table: Any) -> bool:
     """Whether a table comes without column names."""
     return isinstance(table, np.ndarray | list | tuple)
+
+
+def row_cells(table: Any, row: int, names: Sequence[str]) -> dict[str, Any]:
+    """The cells of one row, by name; names that are no columns are left out. Arrays have their columns in order."""
+    if table is None:
+        return {}
+    if isinstance(table, pd.Series):
+        table = table.to_frame().T
+    if not is_array(table):
+        frame = as_frame(table)
+        return {str(name): frame.iloc[row, j] for j, name in enumerate(frame.columns) if str(name) in names}
+    cells = np.atleast_2d(as_array(table))[row]
+    return dict(zip(names, cells, strict=True)) if len(cells) == len(names) else {}
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell is empty."""
+    return value is None or (np.ndim(value) == 0 and bool(pd.isna(value)))
+
+
+def plain_value(value: Any) -> str:
+    """One cell of a table as a reader would write it: whole numbers without decimals, categories as text."""
+    if is_missing(value):
+        return MISSING
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        return " ".join(str(value).split())
+    number = float(value) + 0.0
+    size = abs(number)
+    if number.is_integer() and size < 1e15:
+        # Four digits are often a year, which takes no separator.
+        text = f"{number:.0f}" if size < 1e4 else f"{number:,.0f}"
+    elif 1e4 <= size < 1e9:
+        text = f"{number:,.0f}"
+    else:
+        text = f"{number:.4g}"
+    return text.replace("-", "−")

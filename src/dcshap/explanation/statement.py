@@ -49,6 +49,11 @@ class PartyExplanation(Explanation):
         """The players that are the party's own features."""
         return tuple(name for name in self.feature_names if name not in self.bars)
 
+    @property
+    def held_elsewhere(self) -> Mapping[str, tuple[str, ...]]:
+        """The players that stand for other parties' features, and for whose."""
+        return self.bars or super().held_elsewhere
+
     @classmethod
     def _labels_from(cls, about: Mapping[str, Any]) -> dict[str, Any]:
         bars = {name: tuple(parties) for name, parties in about["bars"].items()}

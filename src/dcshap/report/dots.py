@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
-from dcshap.report.reading import default_outputs, one_output, output_name, ways_of
+from dcshap.report.reading import one_output, output_name, ways_of
 from dcshap.report.style import (
     MUTED,
     PAPER,
@@ -80,7 +80,7 @@ def _ways(explanation: Explanation) -> str:
 
 
 def _title(explanation: Explanation, output: str | int | None) -> str:
-    chosen = set(default_outputs(explanation, output).tolist())
+    chosen = set(explanation.chosen_outputs(output).tolist())
     of = output_name(explanation, chosen.pop()) if len(chosen) == 1 else "each sample's predicted class"
     return f"Contributions to {of}, {len(explanation)} samples"
 
@@ -98,14 +98,12 @@ def _apart(explanations: Mapping[str, Explanation]) -> set[str]:
 
 
 def _extent(explanations: Mapping[str, Explanation], output: str | int | None) -> float:
-    widest = [
-        np.abs(one_output(each, default_outputs(each, output))[0]).max(initial=0) for each in explanations.values()
-    ]
+    widest = [np.abs(one_output(each, each.chosen_outputs(output))[0]).max(initial=0) for each in explanations.values()]
     return float(max(widest)) or 1.0
 
 
 def _draw(axes: Axes, explanation: Explanation, rows: list[str], output: str | int | None, extent: float) -> None:
-    values, apart = one_output(explanation, default_outputs(explanation, output))[0], bars_of(explanation)
+    values, apart = one_output(explanation, explanation.chosen_outputs(output))[0], bars_of(explanation)
     for j, name in enumerate(explanation.feature_names):
         x, row = values[:, j], rows.index(name)
         axes.scatter(

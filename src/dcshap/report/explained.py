@@ -11,7 +11,7 @@ from dcshap._tables import as_frame, is_array
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import PartyExplanation, bars_of
 from dcshap.report.page import Block, KeyFigures, Note, Paragraph, Picture, Report, Section, Table
-from dcshap.report.reading import default_outputs, feature_values, one_output, output_name, ways_of
+from dcshap.report.reading import feature_values, one_output, output_name, ways_of
 from dcshap.report.texts import decimals_for, fixed, plain_value, shortened, signed
 from dcshap.report.waterfall import MAX_FEATURES, describe_waterfall, waterfall
 from dcshap.shapley import Explanation
@@ -69,7 +69,7 @@ def explanation_section(
 ) -> Section:
     """One sample: its waterfall, and a table of all features' values and contributions."""
     at = range(len(explanation))[sample]
-    chosen = int(default_outputs(explanation[at], output)[0])
+    chosen = int(explanation[at].chosen_outputs(output)[0])
     name = output_name(explanation[at], chosen)
     alt = describe_waterfall(explanation, at, chosen, max_features=max_features)
     picture = Picture(waterfall(explanation, at, chosen, max_features=max_features), alt)

@@ -15,7 +15,6 @@ from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
 from dcshap.report.reading import (
     contradicting,
-    default_outputs,
     one_output,
     output_name,
     require_sample,
@@ -87,7 +86,7 @@ def side_by_side(
     panels = _panels(explanations)
     first = next(iter(next(iter(panels.values())).values()))
     at = require_sample(first, sample)
-    chosen = int(default_outputs(first[at], output)[0])
+    chosen = int(first[at].chosen_outputs(output)[0])
     read = {method: _read(each, at, chosen, threshold) for method, each in panels.items()}
     order, folded = _order(first, list(read.values()), max_features)
     labels = row_labels(first, at)

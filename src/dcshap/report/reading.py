@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dcshap._tables import as_frame, is_array
+from dcshap._tables import row_cells
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
@@ -18,7 +17,6 @@ __all__ = [
     "Bar",
     "OneSample",
     "contradicting",
-    "default_outputs",
     "feature_values",
     "one_output",
     "one_sample",
@@ -64,30 +62,12 @@ def require_sample(explanation: Explanation, sample: int) -> int:
     return int(sample) % len(explanation)
 
 
-def default_outputs(explanation: Explanation, output: str | int | None = None) -> IntArray:
-    """Which output (n,) to show of each sample.
-
-    The given one, by name or position; by default of two classes the second, of more the predicted one.
-    """
-    n, names = len(explanation), explanation.output_names
-    if output is None:
-        if len(names) <= 2:
-            return np.full(n, len(names) - 1)
-        return np.asarray(np.argmax(explanation.predictions, axis=1), dtype=np.int64)
-    if isinstance(output, str) and output in names:
-        return np.full(n, names.index(output))
-    if isinstance(output, int | np.integer) and not isinstance(output, bool) and 0 <= output < len(names):
-        return np.full(n, int(output))
-    raise InputError(f"`output` must be one of {list(names)}, or a position below {len(names)}. Got {output!r}.")
-
-
 def output_name(explanation: Explanation, position: int) -> str:
     """What to call an output in a title: `class 1` where outputs are probabilities, else its name."""
     name = shortened(str(explanation.output_names[position]))
     if len(explanation.output_names) == 1:
         return name
-    are_classes = np.allclose(explanation.predictions.sum(axis=1), 1, atol=1e-6)
-    return f"{'class' if are_classes else 'output'} {name}"
+    return f"{'class' if explanation.are_probabilities else 'output'} {name}"
 
 
 def one_output(explanation: Explanation, outputs: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -108,7 +88,7 @@ def one_sample(
     """What there is to show of one sample."""
     at = require_sample(explanation, sample)
     chosen = explanation[at]
-    outputs = default_outputs(chosen, output)
+    outputs = chosen.chosen_outputs(output)
     values, errors, base = one_output(chosen, outputs)
     apart = np.isin(explanation.feature_names, list(bars_of(explanation)))
     own = np.flatnonzero(~apart)
@@ -152,16 +132,8 @@ def room_for(n_features: int, max_features: int | None) -> int:
 def feature_values(explanation: Explanation, sample: int) -> list[str | None]:
     """The sample's value of each player as text; None where a player is not a column of the data."""
     names = explanation.feature_names
-    if explanation.data is None:
-        return [None] * len(names)
-    frame = as_frame(explanation.data)
-    row: list[Any] = [frame.iloc[sample, j] for j in range(frame.shape[1])]
-    if is_array(explanation.data):
-        known = dict(enumerate(row)) if len(row) == len(names) else {}
-    else:
-        columns = [str(column) for column in frame.columns]
-        known = {j: row[columns.index(name)] for j, name in enumerate(names) if name in columns}
-    return [plain_value(known[j]) if j in known else None for j in range(len(names))]
+    cells = row_cells(explanation.data, sample, names)
+    return [plain_value(cells[name]) if name in cells else None for name in names]
 
 
 def row_labels(explanation: Explanation, sample: int) -> list[str]:

@@ -7,31 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-__all__ = ["column_texts", "decimals_for", "fixed", "listed", "plain_value", "shortened", "signed"]
+from dcshap._tables import MISSING, plain_value
 
-MISSING = "missing"
+__all__ = ["MISSING", "column_texts", "decimals_for", "fixed", "listed", "plain_value", "shortened", "signed"]
+
 LONGEST_NAME = 36
 LONGEST_VALUE = 22
-
-
-def plain_value(value: Any) -> str:
-    """One cell of a table as a reader would write it: whole numbers without decimals, categories as text."""
-    if value is None or (np.ndim(value) == 0 and pd.isna(value)):
-        return MISSING
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        return " ".join(str(value).split())
-    number = float(value) + 0.0
-    size = abs(number)
-    if number.is_integer() and size < 1e15:
-        # Four digits are often a year, which takes no separator.
-        text = f"{number:.0f}" if size < 1e4 else f"{number:,.0f}"
-    elif 1e4 <= size < 1e9:
-        text = f"{number:,.0f}"
-    else:
-        text = f"{number:.4g}"
-    return _minus(text)
 
 
 def decimals_for(scale: float) -> int | None:

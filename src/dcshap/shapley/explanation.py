@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
@@ -13,11 +13,13 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from dcshap._bytes import UNREADABLE, array_bytes, read_array, read_table, table_bytes
+from dcshap._bytes import UNREADABLE, array_bytes, read_array
 from dcshap._typing import Array, BoolArray, FloatArray, IntArray
 from dcshap.exceptions import InputError, StorageError
+from dcshap.shapley.archive import table_from, written_table
+from dcshap.shapley.outputs import chosen_outputs, sum_to_one
+from dcshap.shapley.reasons import Direction, Reason, principal_reasons
 
 if TYPE_CHECKING:
     import shap
@@ -104,6 +106,62 @@ class Explanation:
         """The model's answers, shape (n,) or (n, K)."""
         return np.asarray(self.base_values + self.values.sum(axis=1))
 
+    @property
+    def are_probabilities(self) -> bool:
+        """Whether the outputs are probabilities of classes."""
+        return sum_to_one(self.predictions)
+
+    @property
+    def held_elsewhere(self) -> Mapping[str, tuple[str, ...]]:
+        """The players that stand for other blocks' features, and for whose."""
+        blocks = {} if self.view is None else self.blocks or {}
+        return {name: (name,) for name in blocks if name != self.view}
+
+    def chosen_outputs(self, output: str | int | None = None) -> IntArray:
+        """Which output (n,) to tell of each sample: the given one, else of two the second, of more the predicted."""
+        return chosen_outputs(self.predictions, self.output_names, output)
+
+    def reasons(
+        self,
+        n: int = 4,
+        sample: int = 0,
+        *,
+        output: str | int | None = None,
+        language: str = "en",
+        without: Collection[str] = (),
+        direction: Direction | None = None,
+        outcome: str | None = None,
+    ) -> tuple[Reason, ...]:
+        """The principal reasons for a prediction, the largest first, each in a plain sentence.
+
+        A feature that is as in the reference is no reason, nor is one that hardly contributes.
+
+        Parameters
+        ----------
+        n : int, default 4
+            How many at most.
+        sample : int, default 0
+        output : str or int, optional
+            By name or position; by default of two classes the second, of more the predicted one.
+        language : {"en", "de", "ja"}
+        without : collection of str
+            Features that must not be told of, as those that a schema marks as sensitive.
+        direction : {"raises", "lowers"}, optional
+            Only reasons that move the output this way.
+        outcome : str, optional
+            What to call the output, if not by its name.
+        """
+        return principal_reasons(
+            self,
+            n,
+            sample=sample,
+            output=output,
+            language=language,
+            without=without,
+            direction=direction,
+            outcome=outcome,
+        )
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -186,7 +244,7 @@ class Explanation:
             for name in _ARRAYS:
                 file.writestr(f"{name}.npy", array_bytes(getattr(self, name)))
             for name in _TABLES:
-                kind, content = _written(getattr(self, name), what=name)
+                kind, content = written_table(getattr(self, name), what=name)
                 about[f"{name}_kind"] = kind
                 file.writestr(f"{name}.table", content)
             file.writestr("about.json", json.dumps(about))
@@ -207,7 +265,7 @@ class Explanation:
                 if about["format"] != _FORMAT:
                     raise StorageError(f"The file must be a {_FORMAT!r}. Got {about['format']!r}.")
                 arrays: dict[str, Any] = {name: read_array(io.BytesIO(file.read(f"{name}.npy"))) for name in _ARRAYS}
-                tables = {name: _table(about[f"{name}_kind"], file.read(f"{name}.table")) for name in _TABLES}
+                tables = {name: table_from(about[f"{name}_kind"], file.read(f"{name}.table")) for name in _TABLES}
             kind = cls._named(about.get("kind", cls.__name__))
             return kind(**arrays, **tables, **kind._labels_from(about))
         except (FileNotFoundError, ModuleNotFoundError):
@@ -249,44 +307,3 @@ def _rows_of(table: Any, rows: Array) -> Any:
     if isinstance(table, np.ndarray):
         return table[rows]
     return nw.from_native(table, eager_only=True)[rows].to_native()
-
-
-def _written(table: Any, *, what: str) -> tuple[str, bytes]:
-    """A table and what it was: `none`, `array`, `objects`, or the library of a frame."""
-    if table is None:
-        return "none", b""
-    if isinstance(table, np.ndarray) and table.dtype != object:
-        return "array", array_bytes(table)
-    try:
-        if isinstance(table, np.ndarray):
-            columns = pa.table({str(at): pa.array(column) for at, column in enumerate(np.atleast_2d(table).T)})
-            shape = {"shape": json.dumps(table.shape)}
-            return "objects", table_bytes(columns.replace_schema_metadata(shape))
-        if isinstance(table, pd.DataFrame | pd.Series):
-            frame = table.to_frame() if isinstance(table, pd.Series) else table
-            return "pandas", table_bytes(pa.Table.from_pandas(frame))
-        frame = nw.from_native(table, eager_only=True)
-        return frame.implementation.name.lower(), table_bytes(frame.to_arrow())
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
-        raise StorageError(
-            f"`{what}` must be a table whose columns hold one kind of value each. It is not, and is not saved."
-        ) from error
-
-
-def _table(kind: str, content: bytes) -> Any:
-    if kind == "none":
-        return None
-    if kind == "array":
-        return read_array(io.BytesIO(content))
-    table = read_table(io.BytesIO(content))
-    if kind == "objects":
-        shape = json.loads(table.schema.metadata[b"shape"])
-        cells = np.empty((table.num_rows, table.num_columns), dtype=object)
-        for at, column in enumerate(table.columns):
-            cells[:, at] = column.to_pylist()
-        return cells.reshape(shape)
-    if kind == "pandas":
-        return table.to_pandas()
-    # The library was found by narwhals when the table was saved; if it is not installed now, narwhals says so.
-    backend: Any = kind
-    return nw.from_arrow(table, backend=backend).to_native()

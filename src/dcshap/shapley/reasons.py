@@ -1,0 +1,201 @@
+"""Principal reasons: the players that contribute most to a prediction, each in one plain sentence.
+
+A reason depends on nothing but the explanation's values, names and cells, and on no last digit of them: whoever has the
+same explanation gives the same reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+
+from dcshap._tables import as_array, as_frame, is_array, is_missing, plain_value, row_cells
+from dcshap._typing import FloatArray, IntArray
+from dcshap.exceptions import InputError
+from dcshap.languages import Wording, wording
+
+__all__ = ["Direction", "Reason", "Size", "principal_reasons"]
+
+Direction = Literal["raises", "lowers"]
+Size = Literal["large", "moderate", "small"]
+
+# Shares of all that the players of a sample contribute, signs left aside. What contributes less is no reason.
+SHARES: dict[Size, float] = {"large": 1 / 3, "moderate": 1 / 10, "small": 1 / 100}
+DIGITS = 9  # what differs behind them is rounding
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason for a prediction.
+
+    Attributes
+    ----------
+    feature : str
+        The player: a feature, or another party's features together.
+    amount : float
+        What it contributes to the output.
+    direction : {"raises", "lowers"}
+    size : {"large", "moderate", "small"}
+        At least a third, at least a tenth, or less of all that the players contribute.
+    sentence : str
+        The reason in the language that was asked for.
+    party : str or None
+        Who holds the features that the player stands for, where somebody else does: a more specific reason must be
+        asked there.
+    """
+
+    feature: str
+    amount: float
+    direction: Direction
+    size: Size
+    sentence: str
+    party: str | None
+
+
+class Explained(Protocol):
+    """What reasons are taken from."""
+
+    @property
+    def values(self) -> FloatArray: ...
+    @property
+    def feature_names(self) -> tuple[str, ...]: ...
+    @property
+    def output_names(self) -> tuple[str, ...]: ...
+    @property
+    def data(self) -> Any: ...
+    @property
+    def reference(self) -> Any: ...
+    @property
+    def are_probabilities(self) -> bool: ...
+    @property
+    def held_elsewhere(self) -> Mapping[str, tuple[str, ...]]: ...
+    def __len__(self) -> int: ...
+    def chosen_outputs(self, output: str | int | None = None) -> IntArray: ...
+
+
+def principal_reasons(
+    explained: Explained,
+    n: int = 4,
+    *,
+    sample: int = 0,
+    output: str | int | None = None,
+    language: str = "en",
+    without: Collection[str] = (),
+    direction: Direction | None = None,
+    outcome: str | None = None,
+) -> tuple[Reason, ...]:
+    """The reasons that contribute most, the largest first; the parameters are those of `Explanation.reasons`."""
+    texts = wording(language)
+    if n < 1:
+        raise InputError(f"`n` must be at least 1. Got {n!r}.")
+    if direction not in (None, "raises", "lowers"):
+        raise InputError(f"`direction` must be 'raises', 'lowers' or None. Got {direction!r}.")
+    if not -len(explained) <= sample < len(explained):
+        raise InputError(f"`sample` must be the position of one of {len(explained)} samples. Got {sample!r}.")
+    at = int(explained.chosen_outputs(output)[sample])
+    values = explained.values.reshape(*explained.values.shape[:2], -1)[sample, :, at]
+    total = float(np.abs(values).sum())
+    cells = row_cells(explained.data, sample, explained.feature_names)
+    same = _as_reference(explained, cells)
+    amounts = {
+        name: float(f"{value:.{DIGITS}g}")
+        for name, value in zip(explained.feature_names, values, strict=True)
+        if name not in same and name not in without and _size(float(value), total) is not None
+    }
+    # Where two contribute the same, their names decide: not the order of columns, nor the last digit.
+    ordered = sorted(amounts, key=lambda name: (-abs(amounts[name]), name))
+    signs: dict[Direction | None, float] = {"raises": 1.0, "lowers": -1.0, None: 0.0}
+    chosen = [name for name in ordered if signs[direction] * amounts[name] >= 0][:n]
+    said = _Sentences(explained, texts, cells, _output(explained, at, texts, outcome))
+    return tuple(said.reason(name, amounts[name], total) for name in chosen)
+
+
+def _size(value: float, total: float) -> Size | None:
+    share = abs(value) / total if total > 0 else 0.0
+    return next((size for size, least in SHARES.items() if share >= least - 1e-9), None)
+
+
+def _reference_rows(reference: Any) -> int:
+    if reference is None:
+        return 0
+    if isinstance(reference, pd.Series):
+        return 1
+    return len(np.atleast_2d(as_array(reference))) if is_array(reference) else len(as_frame(reference))
+
+
+def _as_reference(explained: Explained, cells: Mapping[str, Any]) -> set[str]:
+    """The features that are as in the reference, or absent."""
+    names = explained.feature_names
+    rows = [row_cells(explained.reference, row, names) for row in range(_reference_rows(explained.reference))]
+    equal = {name for name, cell in cells.items() if rows and all(_same(cell, row.get(name)) for row in rows)}
+    return equal | {name for name, cell in cells.items() if is_missing(cell)}
+
+
+def _same(cell: Any, other: Any) -> bool:
+    if is_missing(cell) or is_missing(other):
+        return is_missing(cell) and is_missing(other)
+    if isinstance(cell, float | np.floating):
+        return isinstance(other, int | float | np.number) and math.isclose(cell, float(other), rel_tol=10.0**-DIGITS)
+    return bool(cell == other)
+
+
+def _output(explained: Explained, at: int, texts: Wording, outcome: str | None) -> str:
+    """What the contributions are to."""
+    name = outcome or explained.output_names[at]
+    if explained.are_probabilities:
+        return texts.say("reason.output.probability", name=name)
+    if len(explained.output_names) > 1:
+        return texts.say("reason.output.score", name=name)
+    unnamed = outcome is None and name == "output"
+    return texts.say("reason.output.unnamed") if unnamed else texts.say("reason.output.number", name=name)
+
+
+@dataclass(frozen=True)
+class _Sentences:
+    """Words a sample's reasons."""
+
+    explained: Explained
+    texts: Wording
+    cells: Mapping[str, Any]
+    output: str
+
+    def reason(self, name: str, amount: float, total: float) -> Reason:
+        direction: Direction = "raises" if amount > 0 else "lowers"
+        size = _size(amount, total) or "small"
+        said = {
+            "direction": self.texts.say(f"reason.direction.{direction}"),
+            "size": self.texts.say(f"reason.size.{size}"),
+            "amount": self._amount(abs(amount)),
+            "output": self.output,
+        }
+        holders = self.explained.held_elsewhere.get(name, ())
+        if holders:
+            sentence = self.texts.say("reason.party", party=self.texts.listed(holders), **said)
+        else:
+            key, about = self._about(name)
+            sentence = self.texts.say(f"reason.{key}", feature=name, **about, **said)
+        return Reason(name, amount, direction, size, sentence, ", ".join(holders) or None)
+
+    def _about(self, name: str) -> tuple[str, dict[str, str]]:
+        """The cell, and the typical one where there is one and it reads differently."""
+        if name not in self.cells:
+            return "bare", {}
+        value = self.texts.cell(self.cells[name])
+        if _reference_rows(self.explained.reference) != 1:
+            return "value", {"value": value}
+        row = row_cells(self.explained.reference, 0, self.explained.feature_names)
+        typical = self.texts.cell(row[name]) if name in row else value
+        return ("value", {"value": value}) if typical == value else ("typical", {"value": value, "reference": typical})
+
+    def _amount(self, size: float) -> str:
+        if not self.explained.are_probabilities:
+            return self.texts.say("reason.amount.number", amount=self.texts.number(plain_value(float(f"{size:.3g}"))))
+        points = round(100 * size)
+        if size < 0.01:
+            return self.texts.say("reason.amount.fraction")
+        return self.texts.say("reason.amount.points" if points > 1 else "reason.amount.point", amount=str(points))
