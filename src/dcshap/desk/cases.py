@@ -93,6 +93,11 @@ class Cases(ABC):
         """Explain one case; by default as this party sees it."""
 
     @property
+    def output_names(self) -> tuple[str, ...]:
+        """The model's outputs, where they are known in advance."""
+        return ()
+
+    @property
     def schema(self) -> Schema | None:
         """The own columns, where they are known."""
         return None
@@ -170,6 +175,10 @@ class _RunCases(Cases):
     @property
     def run(self) -> str:
         return str(self._current().parties_[self.party].run)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        return tuple(map(str, getattr(self._current().analyst_.model_, "classes_", ())))
 
     @property
     def schema(self) -> Schema:

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from dcshap._tables import plain_value, row_cells
 from dcshap.desk.library import Kept
 from dcshap.desk.vocabulary import Organisation, Vocabulary
 from dcshap.explanation import PartyExplanation
-from dcshap.report.reading import default_outputs, one_sample, ways_of
+from dcshap.report.reading import one_sample, ways_of
 from dcshap.report.texts import decimals_for, fixed, signed
 from dcshap.shapley.reasons import Reason
 
-__all__ = ["Bar", "Exposition", "exposed", "spoken"]
+__all__ = ["Bar", "Exposition", "exposed", "output_of", "prediction_text", "spoken"]
 
 MOST_REASONS = 4
 SUM_TOLERANCE = 1e-6  # between the sum of the bars and the model's own answer
@@ -29,7 +30,9 @@ COMPARED_WITH = {
 class Bar:
     """One row of the waterfall; it reaches from `start` to `end` on a scale from 0 to 100."""
 
-    label: str
+    name: str
+    value: str
+    typical: str
     amount: str
     start: float
     end: float
@@ -104,18 +107,21 @@ def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> 
     """
     explanation, output = spoken(kept.explanation, words), output_of(kept.explanation, words)
     shown = one_sample(explanation, 0, output, max_features=None)
-    at = int(default_outputs(explanation, output)[0])
+    at = int(explanation.chosen_outputs(output)[0])
     decimals = decimals_for(max(abs(shown.base), abs(shown.prediction), *(abs(bar.value) for bar in shown.bars)))
     reasons = explanation.reasons(
         MOST_REASONS, output=output, outcome=words.subject or None, without=[words.label(name) for name in without]
     )
     holders = {words.about(party).name: words.about(party) for p in kept.explanation.bars.values() for party in p}
     asked = [holders[name] for reason in reasons for name in (reason.party or "").split(", ") if name in holders]
+    cells, typical = _cells(explanation.data, explanation), _cells(explanation.reference, explanation)
     ends = shown.base + np.cumsum([0.0, *(bar.value for bar in shown.bars[::-1])])
     scale = _Scale(ends)
     rising = [
         Bar(
-            bar.label,
+            bar.name,
+            cells.get(bar.name, ""),
+            typical.get(bar.name, ""),
             signed(bar.value, decimals),
             scale.at(ends[row]),
             scale.at(ends[row + 1]),
@@ -144,6 +150,13 @@ def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> 
         compared_with=COMPARED_WITH.get(kept.reference, kept.reference),
         how=ways_of(explanation),
     )
+
+
+def _cells(table: Any, explanation: PartyExplanation) -> dict[str, str]:
+    """The cells of a table's only row as text; none where there are several rows, or no table."""
+    if table is None or len(table) != 1:
+        return {}
+    return {name: plain_value(cell) for name, cell in row_cells(table, 0, explanation.feature_names).items()}
 
 
 def prediction_text(values: Any, position: int) -> str:

@@ -15,7 +15,7 @@ from dcshap.desk.journal import Note
 if TYPE_CHECKING:
     from dcshap.desk.state import Desk
 
-__all__ = ["ANYBODY", "Page", "Pages", "RefusedError", "Visit", "see"]
+__all__ = ["ANYBODY", "Entering", "Page", "Pages", "RefusedError", "Visit", "see"]
 
 ANYBODY: frozenset[Role] = frozenset()  # also those who have not come in
 
@@ -99,6 +99,20 @@ class Pages:
             return handler
 
         return add
+
+
+class Entering(RedirectResponse):
+    """Sends a browser on with the token of a new session, or with a worthless one where it ends.
+
+    Parameters
+    ----------
+    path : str
+    token : str
+    """
+
+    def __init__(self, path: str, token: str) -> None:
+        super().__init__(path, HTTPStatus.SEE_OTHER)
+        self.token = token
 
 
 def see(path: str) -> Response:
