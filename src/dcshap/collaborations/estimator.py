@@ -16,6 +16,8 @@ from dcshap.collaboration.messages import ANALYST, Message, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
 from dcshap.exceptions import InputError, NotFittedError, StorageError
+from dcshap.explanation.receipt import Receipt, Signer, receipt_of
+from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
 from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_tree
@@ -89,6 +91,33 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         finally:
             if getattr(self, "analyst_", None) is not analyst:  # what was trained before is still used
                 self.sent_ = earlier
+
+    def receipt(
+        self,
+        explanation: PartyExplanation,
+        *,
+        sample: int = 0,
+        party: str | None = None,
+        opening: str | None = None,
+        signer: Signer | None = None,
+    ) -> Receipt:
+        """A party's signed receipt of an explanation of one sample.
+
+        Parameters
+        ----------
+        explanation : PartyExplanation
+        sample : int, default 0
+        party : str, optional
+            Who signs: whose explanation it is, by default.
+        opening : str, optional
+            The opening of another party's receipt of the same record, so that the two can be compared.
+        signer : Signer, optional
+            By default with the key that the party keeps.
+        """
+        name = explanation.party if party is None else party
+        if name is None:
+            raise InputError(f"Say who signs with `party`, one of {list(self.parties_)}: the explanation is of all.")
+        return receipt_of(self._party(name), explanation, sample=sample, opening=opening, signer=signer)
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "parties_"):
