@@ -21,6 +21,7 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.records import identifiers
 from dcshap.exceptions import DcshapWarning, InputError
 from dcshap.explanation import PartyExplanation
+from dcshap.explanation.receipt import Receipt, receipt_of
 from dcshap.schema.columns import Number
 
 __all__ = ["Cases", "HorizontalCases", "Source", "VerticalCases"]
@@ -59,6 +60,8 @@ class Cases(ABC):
         What a case can be compared with; the first is the default.
     can_change : bool
         Whether own features can be changed to see what would be.
+    asks_at_once : bool
+        Whether another party's view can be asked for from here, and is answered by its own rules.
     """
 
     party: str
@@ -66,6 +69,7 @@ class Cases(ABC):
     organisations: tuple[str, ...]
     references: tuple[str, ...] = ("anchor",)
     can_change: bool = False
+    asks_at_once: bool = False
 
     @property
     @abstractmethod
@@ -109,6 +113,18 @@ class Cases(ABC):
     def explain_rows(self, rows: pd.DataFrame, record: str, *, reference: str) -> PartyExplanation:  # noqa: ARG002
         """Explain a case as if its own columns were these: one explanation for every row."""
         raise InputError("Here the desk has no own columns at hand that could be changed.")
+
+    def outputs(self, rows: pd.DataFrame, record: str) -> FloatArray:  # noqa: ARG002
+        """The model's answers (n, K) to a case as if its own columns were these rows."""
+        raise InputError("Here the desk has no own columns at hand that could be changed.")
+
+    def receipt(self, explanation: PartyExplanation, *, opening: str | None = None) -> Receipt | None:  # noqa: ARG002
+        """A signed receipt of an explanation by the model of now; None where this desk holds no copy of the model."""
+        return None
+
+    def state(self) -> list[tuple[str, str]]:
+        """What there is to tell of the other parties and the model: names and values."""
+        return [("other parties", ", ".join(self.organisations))]
 
     def agreement(self, records: Sequence[str]) -> Disagreement | None:  # noqa: ARG002
         """How far the parties' explanations of these cases differ; None where that cannot be asked from here."""
@@ -202,6 +218,10 @@ class _RunCases(Cases):
                 self._predictions = self._predicted(collaboration)
             return self._predictions
 
+    def receipt(self, explanation: PartyExplanation, *, opening: str | None = None) -> Receipt:
+        with self._lock:
+            return receipt_of(self._current().parties_[self.party], explanation, opening=opening)
+
     def answer(self, record: str) -> tuple[float, ...]:
         return tuple(float(value) for value in self.predictions()[self._position[record]])
 
@@ -239,6 +259,10 @@ class HorizontalCases(_RunCases):
         with self._lock, _quietly():
             explained: PartyExplanation = self._current().explain(rows, party=self.party, reference=reference)
             return explained
+
+    def outputs(self, rows: pd.DataFrame, record: str) -> FloatArray:  # noqa: ARG002
+        with self._lock:
+            return _outputs(self._current(), rows, party=self.party)
 
     def agreement(self, records: Sequence[str]) -> Disagreement:
         rows = self._table.loc[list(records)]
@@ -279,11 +303,20 @@ class VerticalCases(_RunCases):
         return self._view(brought, view or self.party, reference)
 
     def explain_rows(self, rows: pd.DataFrame, record: str, *, reference: str) -> PartyExplanation:
+        return self._view(self._with_own(rows, record), self.party, reference)
+
+    def outputs(self, rows: pd.DataFrame, record: str) -> FloatArray:
+        with self._lock:
+            collaboration = self._current()
+            found = _outputs(collaboration, self._with_own(rows, record))
+            collaboration.sent_.clear()
+            return found
+
+    def _with_own(self, rows: pd.DataFrame, record: str) -> dict[str, pd.DataFrame]:
+        """Every party's columns of a case, once for each row of this party's."""
         numbered = pd.Index([f"{record} {at}" for at in range(len(rows))])
-        brought = {
-            name: table.loc[[record] * len(rows)].set_axis(numbered) for name, table in self._tables.items()
-        } | {self.party: rows.set_axis(numbered)}
-        return self._view(brought, self.party, reference)
+        others = {name: table.loc[[record] * len(rows)] for name, table in self._tables.items()}
+        return {name: table.set_axis(numbered) for name, table in (others | {self.party: rows}).items()}
 
     def _view(self, brought: Mapping[str, pd.DataFrame], view: str, reference: str) -> PartyExplanation:
         with self._lock, _quietly():

@@ -61,6 +61,7 @@ explanations = Table(
     Column("content", LargeBinary, nullable=False),  # as Explanation.save writes it
     Column("answer", Text, nullable=False),
     Column("receipt", Text, nullable=False),
+    Column("opening", Text, nullable=False),
     Index("explanations_of_case", "handle", "purpose", "made"),
 )
 journal = Table(
@@ -99,7 +100,8 @@ enquiries = Table(
     Column("organisation", Text, nullable=False),
     Column("asked", Text, nullable=False),
     Column("officer", Text, nullable=False),
-    Column("request", Text, nullable=False),
+    Column("request", Text, nullable=False),  # to be sent
+    Column("key", LargeBinary, nullable=False),  # opens the answer
     Column("answer", Text, nullable=False),  # empty while it is open
     Column("answered", Text, nullable=False),
 )

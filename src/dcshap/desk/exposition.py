@@ -110,7 +110,7 @@ def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> 
     at = int(explanation.chosen_outputs(output)[0])
     decimals = decimals_for(max(abs(shown.base), abs(shown.prediction), *(abs(bar.value) for bar in shown.bars)))
     reasons = explanation.reasons(
-        MOST_REASONS, output=output, outcome=words.subject or None, without=[words.label(name) for name in without]
+        MOST_REASONS, output=output, outcome=words.subject_in() or None, without=[words.label(name) for name in without]
     )
     holders = {words.about(party).name: words.about(party) for p in kept.explanation.bars.values() for party in p}
     asked = [holders[name] for reason in reasons for name in (reason.party or "").split(", ") if name in holders]
@@ -174,7 +174,7 @@ def _said(value: float, *, percent: bool) -> str:
 
 def _meaning(explanation: PartyExplanation, value: float, output: str, words: Vocabulary) -> str:
     """What a prediction means, in a sentence."""
-    subject = words.subject or output
+    subject = words.subject_in() or output
     if not _percent(explanation):
         return f"The model predicts {subject}: {_said(value, percent=False)}."
     relation = "at or above" if value >= words.threshold else "below"

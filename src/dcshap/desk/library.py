@@ -8,7 +8,6 @@ import io
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -19,6 +18,7 @@ from dcshap.desk.database import Database, explanations
 from dcshap.desk.database import cases as known_cases
 from dcshap.desk.journal import now
 from dcshap.explanation import PartyExplanation
+from dcshap.explanation.receipt import Receipt
 
 __all__ = ["Kept", "Library"]
 
@@ -38,7 +38,13 @@ class Kept:
     made: str
     explanation: PartyExplanation
     answer: tuple[float, ...]  # what the model itself says; empty where only the explanation can tell
-    receipt: str
+    receipt: str  # one line of JSON; empty where this desk can issue none
+    opening: str  # with which its hashes can be checked, for those who may know the record
+
+    @property
+    def code(self) -> str:
+        """What the receipt is called on a letter."""
+        return Receipt.from_json(self.receipt).code if self.receipt else ""
 
 
 class Library:
@@ -50,12 +56,10 @@ class Library:
     cases : Cases
     key : bytes
         Makes handles unguessable.
-    sign : callable
-        The receipt of an explanation, as text.
     """
 
-    def __init__(self, database: Database, cases: Cases, key: bytes, sign: Callable[[PartyExplanation], str]) -> None:
-        self._database, self._cases, self._key, self._sign = database, cases, key, sign
+    def __init__(self, database: Database, cases: Cases, key: bytes) -> None:
+        self._database, self._cases, self._key = database, cases, key
         self._records = {self._made_handle(record): record for record in cases.records()}
         self._at_hand: OrderedDict[str, Kept] = OrderedDict()
         self._lock = threading.Lock()
@@ -121,6 +125,7 @@ class Library:
         answer: tuple[float, ...] = (),
     ) -> Kept:
         """Store an explanation before it is shown."""
+        receipt = self._cases.receipt(explanation)
         kept = Kept(
             identifier=uuid4().hex,
             handle=handle,
@@ -130,7 +135,8 @@ class Library:
             made=now(),
             explanation=explanation,
             answer=answer,
-            receipt=self._sign(explanation),
+            receipt="" if receipt is None else receipt.to_json(),
+            opening="" if receipt is None else str(receipt.opening),
         )
         content = io.BytesIO()
         explanation.save(content)
@@ -138,7 +144,7 @@ class Library:
         with self._database.write() as connection:
             connection.execute(
                 explanations.insert(),
-                row | {"content": content.getvalue(), "answer": json.dumps(answer), "receipt": kept.receipt},
+                row | {"content": content.getvalue(), "answer": json.dumps(answer), "receipt": kept.receipt, "opening": kept.opening},
             )
         self._remember(kept)
         return kept
@@ -158,6 +164,12 @@ class Library:
         kept = Kept(**texts, explanation=explanation, answer=tuple(json.loads(row.answer)))
         self._remember(kept)
         return kept
+
+    def receipts(self) -> list[dict[str, str]]:
+        """The receipts of all explanations that were shown, oldest first."""
+        columns = (explanations.c.identifier, explanations.c.made, explanations.c.receipt)
+        with self._database.read() as connection:
+            return [dict(row) for row in connection.execute(sa.select(*columns).order_by("made")).mappings()]
 
     def _remember(self, kept: Kept) -> None:
         with self._lock:

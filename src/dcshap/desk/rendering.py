@@ -18,7 +18,7 @@ __all__ = ["Renderer"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 NAVIGATION = {
-    Role.OFFICER: (("/cases", "Cases"), ("/reviews", "Reviews"), ("/receipts", "Receipts")),
+    Role.OFFICER: (("/cases", "Cases"), ("/reviews", "Reviews"), ("/requests", "Requests"), ("/receipts", "Receipts")),
     Role.PERSON: (("/mine", "My case"),),
     Role.AUDITOR: (
         ("/audit", "Overview"),

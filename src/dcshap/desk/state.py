@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from dcshap.desk.accounts import Accounts, Role
 from dcshap.desk.cases import Cases
 from dcshap.desk.database import Database
+from dcshap.desk.enquiries import Enquiries, Mail
 from dcshap.desk.journal import Journal
 from dcshap.desk.library import Library
 from dcshap.desk.rendering import Renderer
@@ -21,7 +23,6 @@ from dcshap.desk.routing import RefusedError, Visit
 from dcshap.desk.throttle import Throttle
 from dcshap.desk.vocabulary import Vocabulary
 from dcshap.exceptions import StorageError
-from dcshap.explanation import PartyExplanation
 
 __all__ = ["Case", "Desk", "Entry"]
 
@@ -60,6 +61,10 @@ class Desk:
         Of a database; SQLite in the folder by default.
     what_ifs : int
         How many changed cases an officer may try in a day.
+    mail : Path, optional
+        A folder that desks on this machine leave letters to each other in.
+    audit : mapping, optional
+        What `dcshap audit` found about this party: its `verdict` and `lines`.
     tokens : mapping of launch token to Entry
         For demonstrations only.
     """
@@ -69,6 +74,8 @@ class Desk:
     words: Vocabulary = field(default_factory=Vocabulary)
     url: str | None = None
     what_ifs: int = WHAT_IFS
+    mail: Path | None = None
+    audit: Mapping[str, Any] | None = None
     tokens: Mapping[str, Entry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -77,9 +84,9 @@ class Desk:
         self.database = Database(self.url or f"sqlite:///{self.folder.resolve() / 'desk.db'}")
         self.journal = Journal(self.database, self.key)
         self.accounts = Accounts(self.database, self.key)
-        self.library = Library(self.database, self.cases, self.key, self.receipt)
+        self.library = Library(self.database, self.cases, self.key)
         self.reviews = Reviews(self.database, self.journal)
-        self.enquiries = Enquiries(self)
+        self.enquiries = Enquiries(self.database, self.journal, self.cases, Mail(self.mail))
         self.renderer = Renderer(self.accounts, self.words, self.cases.party)
         self.logins, self.guesses = Throttle(10, 300.0), Throttle(10, 300.0)
 
@@ -87,10 +94,6 @@ class Desk:
     def cookie_name(self) -> str:
         """Two desks on one machine have the same host: each needs a cookie of its own."""
         return f"desk-{self.key[:4].hex()}"
-
-    def receipt(self, explanation: PartyExplanation) -> str:
-        """A signed receipt of an explanation."""
-        return ""
 
     def case(self, visit: Visit, handle: str) -> Case:
         """The case of a handle, if there is one and the visitor may see it: else nobody can tell which."""

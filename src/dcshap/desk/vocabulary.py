@@ -13,6 +13,8 @@ from dcshap.exceptions import InputError
 
 __all__ = ["Organisation", "Vocabulary"]
 
+Spoken = str | Mapping[str, str]  # a text, or one for each language
+
 
 @dataclass(frozen=True)
 class Organisation:
@@ -39,16 +41,20 @@ class Vocabulary:
     ----------
     organisation : str
         Whose desk it is.
-    subject : str
+    category : str
+        What kind of data it holds, in words.
+    subject : str or mapping of language to str
         What is predicted: "income above 50K".
     output : str
         The model's output that the decision is about; the second of two classes by default.
     threshold : float
         From which on the decision is `above`.
-    above, below : str
+    above, below : str or mapping of language to str
         What is decided from the threshold on, and below it.
-    contact : str
-        Where a person concerned can ask for a review.
+    contact, authority : str
+        Where a person concerned can ask for a review, and where else to complain.
+    days : int, optional
+        Within how many days a decision can be contested.
     labels : mapping of column to its name for people
     changeable : tuple of str
         Columns that a person can change: the smallest change is looked for among them.
@@ -56,12 +62,15 @@ class Vocabulary:
     """
 
     organisation: str = ""
-    subject: str = ""
+    category: str = ""
+    subject: Spoken = ""
     output: str = ""
     threshold: float = 0.5
-    above: str = ""
-    below: str = ""
+    above: Spoken = ""
+    below: Spoken = ""
     contact: str = ""
+    authority: str = ""
+    days: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     changeable: tuple[str, ...] = ()
     organisations: Mapping[str, Organisation] = field(default_factory=dict)
@@ -91,10 +100,12 @@ class Vocabulary:
             given["changeable"] = tuple(map(str, given.get("changeable", ())))
             given["labels"] = {str(k): str(v) for k, v in dict(given.get("labels", {})).items()}
             given["threshold"] = float(given.get("threshold", 0.5))
+            given["days"] = None if given.get("days") is None else int(given["days"])
         except (TypeError, ValueError) as error:
             raise InputError(f"{where} must have the form that docs/desk.md shows.") from error
-        texts = ("organisation", "subject", "output", "above", "below", "contact")
-        return cls(**given | {name: str(given.get(name, "")) for name in texts})
+        texts = ("organisation", "category", "output", "contact", "authority")
+        spoken = {name: _spoken(given.get(name, ""), where) for name in ("subject", "above", "below")}
+        return cls(**given | {name: str(given.get(name, "")) for name in texts} | spoken)
 
     def label(self, column: str) -> str:
         """A column's name for people."""
@@ -104,6 +115,23 @@ class Vocabulary:
         """Another organisation."""
         return self.organisations.get(party, Organisation(party))
 
-    def decision(self, value: float) -> str:
+    def decision(self, value: float, language: str = "en") -> str:
         """What is decided of a prediction, in words."""
-        return self.above if value >= self.threshold else self.below
+        return _in(self.above if value >= self.threshold else self.below, language)
+
+    def subject_in(self, language: str = "en") -> str:
+        """What is predicted, in words."""
+        return _in(self.subject, language)
+
+
+def _in(text: Spoken, language: str) -> str:
+    """A text in a language; in the first it is given in, where it is not given in that one."""
+    return text if isinstance(text, str) else text.get(language) or next(iter(text.values()), "")
+
+
+def _spoken(given: Any, where: str) -> Spoken:
+    if isinstance(given, Mapping):
+        return {str(language): str(text) for language, text in given.items()}
+    if isinstance(given, str | int | float):
+        return str(given)
+    raise InputError(f"{where} must have the form that docs/desk.md shows.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ def list_cases(desk: Desk, visit: Visit) -> Response:
     """All cases, some at a time."""
     descending = visit.query.get("order") == "down"
     sort = "prediction" if visit.query.get("sort") == "prediction" else "identifier"
-    records, order, values = desk.cases.records(), range(0), desk.cases.predictions()
+    records, values = desk.cases.records(), desk.cases.predictions()
     order = _order(records, values, sort, descending=descending)
     n_pages = max(1, -(-len(order) // PER_PAGE))
     asked = visit.query.get("page", "1")
@@ -58,7 +57,6 @@ def list_cases(desk: Desk, visit: Visit) -> Response:
         sort=sort,
         order="down" if descending else "up",
         waiting=len(waiting),
-        unknown="",
     )
 
 
@@ -98,6 +96,7 @@ def show_case(desk: Desk, visit: Visit) -> Response:
 def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
     """The page of a case, with what there is to tell beside it."""
     reference = chosen_reference(desk, visit)
+    desk.enquiries.collect(case.handle, visit.note("opened an answer", handle=case.handle))
     kept, trouble = explanations_of(desk, case, reference)
     desk.journal.record(
         *(
@@ -116,6 +115,7 @@ def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
         references=[(kind, COMPARED_WITH.get(kind, kind)) for kind in desk.cases.references],
         can_change=desk.cases.can_change,
         reviews=desk.reviews.of(case.handle),
+        organisations=desk.cases.organisations,
         enquiries=desk.enquiries.of(case.handle),
         outcomes=OUTCOMES,
         **({"code": "", "link": ""} | told),
@@ -172,13 +172,3 @@ def answer_review(desk: Desk, visit: Visit) -> Response:
     desk.reviews.answer(identifier, outcome, visit.form.get("answer", ""), note)
     return see(f"/cases/{case.handle}")
 
-
-@pages.post("/cases/{handle}/ask", Role.OFFICER)
-def ask_organisation(desk: Desk, visit: Visit) -> Response:
-    """Ask another organisation for specific reasons."""
-    case = desk.case(visit, visit.path["handle"])
-    organisation = visit.form.get("organisation", "")
-    if organisation not in desk.cases.organisations:
-        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "Nobody to ask", "No such organisation takes part here.")
-    desk.enquiries.ask(case, organisation, visit.note("asked", handle=case.handle, organisation=organisation))
-    return see(f"/cases/{case.handle}#enquiries")

@@ -1,0 +1,120 @@
+"""A demonstration on embedded data: a horizontal desk, and two of a vertical collaboration."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+
+from dcshap import HorizontalCollaboration, VerticalCollaboration, datasets
+from dcshap.desk.accounts import Role
+from dcshap.desk.cases import Cases, HorizontalCases, Source, VerticalCases
+from dcshap.desk.state import Desk, Entry
+from dcshap.desk.vocabulary import Vocabulary
+
+__all__ = ["Stand", "showcase"]
+
+N_TRAINED = 6000
+N_CASES = 400
+DECISIONS: Mapping[str, Any] = {
+    "subject": {"en": "an income above 50,000", "de": "ein Einkommen über 50.000", "ja": "年収5万ドル超"},
+    "output": "1",
+    "above": {
+        "en": "The loan is granted.",
+        "de": "Der Kredit wird bewilligt.",
+        "ja": "融資を承認します。",
+    },
+    "below": {
+        "en": "The loan is not granted.",
+        "de": "Der Kredit wird nicht bewilligt.",
+        "ja": "融資を承認できません。",
+    },
+    "days": 30,
+    "changeable": ["hours-per-week", "education", "workclass", "occupation"],
+}
+
+
+@dataclass(frozen=True)
+class Stand:
+    """One desk of the demonstration, and how to come in."""
+
+    title: str
+    desk: Desk
+
+
+def showcase(folder: Path, *, seed: int = 0) -> list[Stand]:
+    """Train on Adult, and set up three desks.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the desks keep what they keep.
+    seed : int
+    """
+    data = datasets.load_adult("train")
+    drawn = data.data.sample(N_TRAINED + N_CASES, random_state=seed)
+    target = data.target.loc[drawn.index]
+    people = drawn.tail(N_CASES)
+    people = people.set_axis(pd.Index([f"A-{1000 + at}" for at in range(N_CASES)]))
+    X, y = drawn.head(N_TRAINED).reset_index(drop=True), target.head(N_TRAINED).reset_index(drop=True)
+    return [_north(X, y, people, folder, seed), *_bank_and_shop(X, y, people, folder, seed)]
+
+
+def _north(X: pd.DataFrame, y: Any, people: pd.DataFrame, folder: Path, seed: int) -> Stand:
+    parts = datasets.label_skew(y, random_state=seed)
+    parties = {name: (X.iloc[rows], y.iloc[rows]) for name, rows in zip(("north", "south"), parts, strict=True)}
+    run = HorizontalCollaboration(LogisticRegression(max_iter=1000), random_state=seed).fit(parties)
+    words = _words("North Bank", "north@example.org", "your application", {})
+    return Stand(
+        "North Bank, which holds all columns of its own people",
+        _desk(folder / "north", HorizontalCases(_source(run), "north", people), words),
+    )
+
+
+def _bank_and_shop(X: pd.DataFrame, y: Any, people: pd.DataFrame, folder: Path, seed: int) -> list[Stand]:
+    columns = {"bank": list(X.columns[:6]), "shop": list(X.columns[6:])}
+    run = VerticalCollaboration(LogisticRegression(max_iter=1000), random_state=seed)
+    run.fit({name: X[held] for name, held in columns.items()}, y, label_party="bank")
+    tables = {name: people[held] for name, held in columns.items()}
+    about = {
+        "bank": {"name": "City Bank", "category": "work and schooling", "contact": "bank@example.org"},
+        "shop": {"name": "Corner Shop", "category": "household and purchases", "contact": "shop@example.org"},
+    }
+    stands = []
+    for name, other in (("bank", "shop"), ("shop", "bank")):
+        me, them = about[name], {other: about[other]}
+        desk = _desk(
+            folder / name,
+            VerticalCases(_source(run), name, tables),
+            _words(me["name"], me["contact"], me["category"], them),
+            mail=folder / "mail",
+        )
+        stands.append(Stand(f"{me['name']}, which holds {me['category']}; {them[other]['name']} holds the rest", desk))
+    return stands
+
+
+def _words(organisation: str, contact: str, category: str, others: Mapping[str, Any]) -> Vocabulary:
+    own = {"organisation": organisation, "contact": contact, "category": category, "organisations": others}
+    return Vocabulary.of({**DECISIONS, **own}, where="The demonstration")
+
+
+def _source(run: Any) -> Source:
+    return Source(lambda: run, lambda: "")
+
+
+def _desk(folder: Path, cases: Cases, words: Vocabulary, mail: Path | None = None) -> Desk:
+    desk = Desk(folder, cases, words, mail=mail)
+    handle = desk.library.handle_of(cases.records()[0]) or ""
+    entries = {
+        Role.OFFICER: Entry("Olga Officer", Role.OFFICER),
+        Role.PERSON: Entry("person concerned", Role.PERSON, handle),
+        Role.AUDITOR: Entry("Aki Auditor", Role.AUDITOR),
+        Role.OPERATOR: Entry("Otto Operator", Role.OPERATOR),
+    }
+    desk.tokens = {secrets.token_urlsafe(24): entry for entry in entries.values()}
+    return desk
