@@ -33,7 +33,8 @@ MAY_IMPORT = {
     "report": METHOD | {"collaborations"},
     "federation": PUBLIC | {"protocol"},
     "paper": PUBLIC | {"collaborations", "report"},
-    "cli": PUBLIC | {"collaborations", "report", "federation", "paper"},
+    "desk": PUBLIC | {"collaborations", "report", "federation", "protocol"},
+    "cli": PUBLIC | {"collaborations", "report", "federation", "paper", "desk"},
     "__main__": {"cli"},
 }
 

@@ -79,6 +79,11 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The names of the columns that are marked as sensitive."""
+        return tuple(column.name for column in self.columns if column.sensitive)
+
+    @property
     def fingerprint(self) -> str:
         """A hash that is equal exactly where two schemas are."""
         text = json.dumps(self.to_dict(), sort_keys=False, ensure_ascii=True)

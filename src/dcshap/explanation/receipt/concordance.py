@@ -43,7 +43,11 @@ class Concordance:
         return next(finding.outcome for finding in self.findings if finding.what == what)
 
     def __str__(self) -> str:
-        verdict = "Both receipts state the same explanation." if self.same else "The receipts do not prove the same explanation."
+        verdict = (
+            "Both receipts state the same explanation."
+            if self.same
+            else "The receipts do not prove the same explanation."
+        )
         return "\n".join([verdict, *(f"  {finding.outcome:8} {finding.sentence}" for finding in self.findings)])
 
 
