@@ -62,7 +62,7 @@ def desk(
         raise InputError(f"The desk needs {missing}. Install it with `pip install 'dcshap[desk]'`.")
     from dcshap.desk.server import Opening, serve  # noqa: PLC0415 - an extra, and it takes a second to import
 
-    where = {"host": host, "certificate": certificate, "key": key}
+    where: dict[str, Any] = {"host": host, "certificate": certificate, "key": key}
     if run == DEMO:
         _demo(Opening, serve, where, port, started)
         return
@@ -101,22 +101,30 @@ def _demo(opening: type[Opening], serve: Any, where: dict[str, Any], port: int, 
             for token, entry in stand.desk.tokens.items():
                 output.print(f"  {entry.role:9} {each.address(socket)}/enter/{token}", highlight=False, soft_wrap=True)
         seconds = time.perf_counter() - started
-        output.print(f"\nOpen an address in a browser ({seconds:.0f} s). Ctrl+C ends the demonstration.", highlight=False)
+        output.print(
+            f"\nOpen an address in a browser ({seconds:.0f} s). Ctrl+C ends the demonstration.", highlight=False
+        )
         serve(bound)
 
 
 def _cases(
-    run: str | None, files: list[str], party: str | None, *, kit: Path | None, collaboration: str | None,
+    run: str | None,
+    files: list[str],
+    party: str | None,
+    *,
+    kit: Path | None,
+    collaboration: str | None,
     identifier: str | None,
 ) -> tuple[Cases, Path]:
     """Where cases come from, and where the desk keeps its own things by default."""
     if (run is None) == (kit is None):
         raise InputError("Say what the desk is for: a RUN folder with --party, --kit, or demo.")
     if kit is not None:
-        from dcshap.desk.federated import FederationCases  # noqa: PLC0415 - needs the federation's engine
+        from dcshap.desk.federated import FederationCases  # noqa: PLC0415 - the engine takes seconds to import
+        from dcshap.federation.flare.session import Session  # noqa: PLC0415
 
-        return FederationCases(kit, collaboration, party=party), Path(f"{kit}.desk")
-    from dcshap.desk.cases import HorizontalCases, Source, VerticalCases  # noqa: PLC0415
+        return FederationCases(lambda: Session(kit), collaboration, party=party), Path(f"{kit}.desk")
+    from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases  # noqa: PLC0415
 
     folder = Path(str(run))
     trained = Run.load(folder)
@@ -155,7 +163,9 @@ def _make_accounts(opened: Any, wanted: list[str]) -> None:
     for entry in wanted:
         name, _, role = entry.partition("=")
         if role not in (Role.OFFICER, Role.AUDITOR, Role.OPERATOR):
-            raise typer.BadParameter(f"must be NAME=officer, auditor or operator. Got {entry!r}.", param_hint="--account")
+            raise typer.BadParameter(
+                f"must be NAME=officer, auditor or operator. Got {role!r}.", param_hint="--account"
+            )
         password = typer.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True)
         opened.accounts.add(name, Role(role), password)
     if not opened.accounts.roles():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
@@ -20,18 +19,18 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from dcshap.desk.cases import UnknownCaseError
 from dcshap.desk.guard import Guard
 from dcshap.desk.pages import PAGES
 from dcshap.desk.routing import Entering, Page, RefusedError, Visit, see
 from dcshap.desk.state import Desk
-from dcshap.exceptions import DcshapError, FederationError, InputError, StorageError
+from dcshap.exceptions import DcshapError, FederationError, InputError, PrivacyError
 
 __all__ = ["create_app"]
 
 STATIC = Path(__file__).parent / "static"
 FORM_FIELD = "form_token"
 LONGEST_FIELD = 100_000
-logger = logging.getLogger(__name__)
 
 
 def create_app(desk: Desk, *, hosts: Collection[str], https: bool = False) -> Starlette:
@@ -89,16 +88,8 @@ class _Door:
             response = self._admitted(page, visit, sent_cookie=cookie)
         except RefusedError as error:
             response = self._refused(request, visit, error)
-        except StorageError as error:
-            response = self._refused(request, visit, _unavailable("The desk cannot show this now", error))
-        except FederationError as error:
-            response = self._refused(request, visit, _unavailable("Another organisation does not answer", error))
-        except InputError as error:
-            refusal = RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "That does not fit", str(error))
-            response = self._refused(request, visit, refusal)
         except DcshapError as error:
-            logger.error("A page failed with %s", type(error).__name__)  # without its text: no data in logs
-            response = self._refused(request, visit, _unavailable("The desk cannot show this now", error))
+            response = self._refused(request, visit, _in_words(error))
         if not cookie and visit.cookie and "set-cookie" not in response.headers:
             self._set_cookie(response, visit.cookie)
         return response
@@ -116,7 +107,9 @@ class _Door:
             wanted = self._desk.accounts.form_token(sent_cookie)
             if not sent_cookie or not hmac.compare_digest(wanted, visit.form.get(FORM_FIELD, "")):
                 raise RefusedError(
-                    HTTPStatus.FORBIDDEN, "This form is too old", "Nothing was changed. Open the page again, and resend."
+                    HTTPStatus.FORBIDDEN,
+                    "This form is too old",
+                    "Nothing was changed. Open the page again.",
                 )
         response = page.handler(self._desk, visit)
         if isinstance(response, Entering):
@@ -133,7 +126,16 @@ class _Door:
         response.set_cookie(self._cookie, value, path="/", secure=self._https, httponly=True, samesite="strict")
 
 
-def _unavailable(title: str, error: DcshapError) -> RefusedError:
+def _in_words(error: DcshapError) -> RefusedError:
+    """What is said where the desk, or whoever it asks, could not do what was asked."""
+    if isinstance(error, UnknownCaseError):
+        return RefusedError.unknown()
+    if isinstance(error, PrivacyError):
+        return RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "Another organisation refuses", str(error))
+    if isinstance(error, InputError):
+        return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "That does not fit", str(error))
+    other = isinstance(error, FederationError)
+    title = "Another organisation does not answer" if other else "The desk cannot show this now"
     return RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, title, str(error))
 
 

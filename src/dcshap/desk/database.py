@@ -148,11 +148,11 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that is the only one that writes: all of it is on disk at the end, or nothing."""
-        with _understood(), self._engine.connect().execution_options(desk_writes=True) as connection:
-            with connection.begin():
-                if self.postgresql:
-                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS_LOCK)))
-                yield connection
+        writing = self._engine.execution_options(desk_writes=True)
+        with _understood(), writing.begin() as connection:
+            if self.postgresql:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS_LOCK)))
+            yield connection
 
     def close(self) -> None:
         """Give back all connections."""

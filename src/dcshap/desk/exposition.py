@@ -1,4 +1,4 @@
-"""An explanation as it stands on a page: what is predicted and what that means, reasons, bars, numbers and their sum."""
+"""An explanation as it stands on a page: the prediction and its meaning, reasons, bars, numbers and their sum."""
 
 from __future__ import annotations
 

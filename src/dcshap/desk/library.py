@@ -88,6 +88,12 @@ class Library:
             self._records[handle] = found.record
         return self._records[handle]
 
+    def records(self) -> list[str]:
+        """The identifiers of all cases that can be listed: those at hand, and those that were asked for before."""
+        with self._database.read() as connection:
+            asked = [row.record for row in connection.execute(sa.select(known_cases.c.record))]
+        return [*self._cases.records(), *asked]
+
     def _made_handle(self, record: str) -> str:
         digest = hmac.digest(self._key, b"case " + record.encode(), "sha256")
         return base64.b32encode(digest[:15]).decode().lower()
@@ -140,11 +146,10 @@ class Library:
         )
         content = io.BytesIO()
         explanation.save(content)
-        row = {name: getattr(kept, name) for name in ("identifier", "handle", "purpose", "run", "reference", "made")}
+        row = {name: value for name, value in vars(kept).items() if name != "explanation"}
         with self._database.write() as connection:
             connection.execute(
-                explanations.insert(),
-                row | {"content": content.getvalue(), "answer": json.dumps(answer), "receipt": kept.receipt, "opening": kept.opening},
+                explanations.insert(), row | {"content": content.getvalue(), "answer": json.dumps(answer)}
             )
         self._remember(kept)
         return kept

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration, datasets
 from dcshap.desk.accounts import Role
-from dcshap.desk.cases import Cases, HorizontalCases, Source, VerticalCases
+from dcshap.desk.cases import Cases
+from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases
 from dcshap.desk.state import Desk, Entry
 from dcshap.desk.vocabulary import Vocabulary
 

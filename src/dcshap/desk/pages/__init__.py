@@ -6,7 +6,10 @@ from dcshap.desk.pages import (
     checking,
     correspondence,
     entrance,
-    hypotheses, letters, operations, visitor,
+    hypotheses,
+    letters,
+    operations,
+    visitor,
 )
 from dcshap.desk.routing import Page
 

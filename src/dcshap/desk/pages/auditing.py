@@ -56,7 +56,7 @@ def show_journal(desk: Desk, visit: Visit) -> Response:
     """Who looked at which explanation when."""
     desk.journal.record(visit.note("read the journal"))
     lines = desk.journal.lines(newest=NEWEST)
-    told = {"lines": lines[::-1], "total": desk.journal.head()[0], "broken": desk.journal.verify()}
+    told: dict[str, Any] = {"lines": lines[::-1], "total": desk.journal.head()[0], "broken": desk.journal.verify()}
     return desk.renderer.page(visit, "journal.html", **told)
 
 
@@ -69,7 +69,7 @@ def agreement(desk: Desk, visit: Visit) -> Response:
     desk.journal.record(visit.note("compared organisations", cases=handles))
     found = desk.cases.agreement(drawn)
     rows = [] if found is None else found.to_frame().sort_values("rmse", ascending=False).to_dict(orient="records")
-    told = {"found": found, "rows": rows, "n": len(drawn), "vertical": desk.cases.kind != "horizontal"}
+    told: dict[str, Any] = {"found": found, "rows": rows, "n": len(drawn), "vertical": desk.cases.kind != "horizontal"}
     return desk.renderer.page(visit, "agreement.html", **told)
 
 

@@ -37,7 +37,7 @@ def list_cases(desk: Desk, visit: Visit) -> Response:
     """All cases, some at a time."""
     descending = visit.query.get("order") == "down"
     sort = "prediction" if visit.query.get("sort") == "prediction" else "identifier"
-    records, values = desk.cases.records(), desk.cases.predictions()
+    records, values = desk.library.records(), desk.cases.predictions()
     order = _order(records, values, sort, descending=descending)
     n_pages = max(1, -(-len(order) // PER_PAGE))
     asked = visit.query.get("page", "1")
@@ -99,10 +99,7 @@ def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
     desk.enquiries.collect(case.handle, visit.note("opened an answer", handle=case.handle))
     kept, trouble = explanations_of(desk, case, reference)
     desk.journal.record(
-        *(
-            visit.note("looked", handle=case.handle, explanation=each.identifier, compared=reference)
-            for each in kept
-        )
+        *(visit.note("looked", handle=case.handle, explanation=each.identifier, compared=reference) for each in kept)
     )
     return desk.renderer.page(
         visit,
@@ -171,4 +168,3 @@ def answer_review(desk: Desk, visit: Visit) -> Response:
     note = visit.note("answered a review", handle=case.handle, outcome=outcome, review=identifier)
     desk.reviews.answer(identifier, outcome, visit.form.get("answer", ""), note)
     return see(f"/cases/{case.handle}")
-

@@ -33,7 +33,9 @@ def ask_organisation(desk: Desk, visit: Visit) -> Response:
     if desk.cases.asks_at_once:
         theirs = desk.cases.explain(case.record, reference=desk.cases.references[0], view=organisation)
         words = spoken(theirs, desk.words)
-        sentences = [r.sentence for r in words.reasons(MOST_REASONS, output=output_of(theirs, desk.words)) if not r.party]
+        sentences = [
+            r.sentence for r in words.reasons(MOST_REASONS, output=output_of(theirs, desk.words)) if not r.party
+        ]
         desk.enquiries.keep_answer(identifier, sentences, visit.note("was answered", handle=case.handle))
     return see(f"/cases/{case.handle}#enquiries")
 
@@ -62,7 +64,7 @@ def list_requests(desk: Desk, visit: Visit) -> Response:
 
 def _requests_page(desk: Desk, visit: Visit, **told: Any) -> Response:
     letters = [_Arrived(letter.sender, letter.record, text) for letter, text in desk.enquiries.letters()]
-    nothing = {"sealed": "", "delivered": False, "reasons": None, "letter": None, "text": ""}
+    nothing: dict[str, Any] = {"sealed": "", "delivered": False, "reasons": None, "letter": None, "text": ""}
     return desk.renderer.page(visit, "requests.html", letters=letters, **(nothing | told))
 
 
@@ -97,8 +99,9 @@ def _own_reasons(desk: Desk, visit: Visit, letter: Letter, *, act: str) -> tuple
     desk.journal.record(visit.note(act, handle=handle, explanation=kept.identifier, organisation=letter.sender))
     words = spoken(kept.explanation, desk.words)
     hidden = [desk.words.label(name) for name in desk.sensitive]
-    found = words.reasons(
-        MOST_REASONS, output=output_of(words, desk.words), outcome=desk.words.subject_in() or None,
+    return words.reasons(
+        MOST_REASONS,
+        output=output_of(words, desk.words),
+        outcome=desk.words.subject_in() or None,
         without=[*hidden, *words.bars],
     )
-    return found

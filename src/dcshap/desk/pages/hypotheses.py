@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from starlette.responses import Response
 
+from dcshap import Schema
 from dcshap._tables import plain_value
 from dcshap._typing import Array
 from dcshap.desk.accounts import Role
@@ -18,7 +19,8 @@ from dcshap.desk.library import WHAT_IF
 from dcshap.desk.routing import Pages, RefusedError, Visit
 from dcshap.desk.state import Case, Desk
 from dcshap.exceptions import InputError
-from dcshap.explanation.changes import contrast, smallest_change
+from dcshap.explanation.changes import Change, smallest_change
+from dcshap.explanation.contrast import contrast
 from dcshap.report.texts import decimals_for, fixed, signed
 from dcshap.schema.columns import Number
 
@@ -42,12 +44,15 @@ class _Input:
     changeable: bool = False
 
 
-def _inputs(desk: Desk, case: Case) -> list[_Input]:
+def _own_row(desk: Desk, case: Case) -> tuple[pd.DataFrame, Schema]:
     row, schema = desk.cases.row(case.record), desk.cases.schema
     if row is None or schema is None:
-        raise RefusedError(
-            HTTPStatus.NOT_FOUND, "Not here", "This desk has no own columns at hand that could be changed."
-        )
+        raise RefusedError(HTTPStatus.NOT_FOUND, "Not here", "This desk has no own columns that could be changed.")
+    return row, schema
+
+
+def _inputs(desk: Desk, case: Case) -> list[_Input]:
+    row, schema = _own_row(desk, case)
     found = []
     for column in schema.columns:
         cell, label = row[column.name].iloc[0], desk.words.label(column.name)
@@ -79,7 +84,7 @@ def _require_budget(desk: Desk, visit: Visit) -> None:
 def ask_what_if(desk: Desk, visit: Visit) -> Response:
     """The form in which own features can be changed."""
     case = desk.case(visit, visit.path["handle"])
-    shown = {"shown": None, "before": None, "wrong": "", "inputs": _inputs(desk, case)}
+    shown: dict[str, Any] = {"shown": None, "before": None, "wrong": "", "inputs": _inputs(desk, case)}
     desk.journal.record(visit.note("looked at data", handle=case.handle))
     return desk.renderer.page(visit, "what_if.html", case=case, **shown, **_budget(desk, visit))
 
@@ -97,14 +102,12 @@ def what_if(desk: Desk, visit: Visit) -> Response:
     try:
         explained = desk.cases.explain_rows(desk.cases.changed(case.record, changes), case.record, reference=reference)
     except InputError as error:
-        told = {"shown": None, "before": None, "wrong": str(error), "inputs": filled}
+        told: dict[str, Any] = {"shown": None, "before": None, "wrong": str(error), "inputs": filled}
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         return desk.renderer.page(visit, "what_if.html", status=status, case=case, **told, **_budget(desk, visit))
     kept = desk.library.keep(case.handle, explained, reference=reference, purpose=WHAT_IF)
     before = desk.library.explain(case.handle, case.record, reference=reference)[0]
-    desk.journal.record(
-        visit.note("what if", handle=case.handle, explanation=kept.identifier, changed=sorted(changes))
-    )
+    desk.journal.record(visit.note("what if", handle=case.handle, explanation=kept.identifier, changed=sorted(changes)))
     told = {"shown": exposed(kept, desk.words), "before": exposed(before, desk.words), "wrong": "", "inputs": filled}
     return desk.renderer.page(visit, "what_if.html", case=case, **told, **_budget(desk, visit))
 
@@ -113,7 +116,7 @@ def what_if(desk: Desk, visit: Visit) -> Response:
 def ask_smallest_change(desk: Desk, visit: Visit) -> Response:
     """The form in which changeable features are chosen."""
     case = desk.case(visit, visit.path["handle"])
-    told = {"sentence": "", "change": None, "wrong": "", "inputs": _inputs(desk, case)}
+    told: dict[str, Any] = {"sentence": "", "change": None, "wrong": "", "inputs": _inputs(desk, case)}
     return desk.renderer.page(visit, "smallest_change.html", case=case, **told, **_budget(desk, visit))
 
 
@@ -121,6 +124,7 @@ def ask_smallest_change(desk: Desk, visit: Visit) -> Response:
 def find_smallest_change(desk: Desk, visit: Visit) -> Response:
     """The smallest change of chosen features that turns the decision, or that there is none."""
     case = desk.case(visit, visit.path["handle"])
+    row, schema = _own_row(desk, case)
     inputs = _inputs(desk, case)
     chosen = [each.name for each in inputs if visit.form.get(f"change:{each.name}")]
     inputs = [_Input(**(vars(each) | {"changeable": each.name in chosen})) for each in inputs]
@@ -132,28 +136,27 @@ def find_smallest_change(desk: Desk, visit: Visit) -> Response:
         desk.journal.record(visit.note("what if", handle=case.handle, smallest_change_of=chosen))
         change = smallest_change(
             lambda rows: _decisions(desk, case, rows),
-            _schema(desk),
-            desk.cases.row(case.record),
+            schema,
+            row,
             changeable=chosen,
             max_rows=MOST_ROWS,
         )
-        labels = {name: desk.words.label(name) for name in chosen}
-        named = change.renamed(labels) if hasattr(change, "renamed") else change
-        told |= {"change": change, "sentence": named.sentence()}
+        told |= {"change": change, "sentence": _labelled(desk, change).sentence()}
     return desk.renderer.page(visit, "smallest_change.html", case=case, **told, **_budget(desk, visit))
 
 
-def _schema(desk: Desk) -> Any:
-    return desk.cases.schema
+def _labelled(desk: Desk, change: Change) -> Change:
+    """A change with columns called as people call them."""
+    before, after = ({desk.words.label(n): v for n, v in each.items()} for each in (change.before, change.after))
+    return replace(change, before=before, after=after)
 
 
 def _decisions(desk: Desk, case: Case, rows: pd.DataFrame) -> Array:
     """What would be decided of rows, in words."""
     outputs = desk.cases.outputs(rows, case.record)
     values = outputs[:, desk.output_position(outputs.shape[1])]
-    above = desk.words.above or f"{desk.words.subject_in() or 'the prediction'} from {desk.words.threshold:g} on"
-    below = desk.words.below or f"{desk.words.subject_in() or 'the prediction'} below {desk.words.threshold:g}"
-    return np.where(values >= desk.words.threshold, above, below)
+    line = desk.words.threshold
+    return np.where(values >= line, desk.words.decision(line) or "above", desk.words.decision(-np.inf) or "below")
 
 
 @pages.get("/cases/{handle}/contrast", Role.OFFICER)
@@ -194,5 +197,5 @@ def show_contrast(desk: Desk, visit: Visit) -> Response:
     percent = len(words[0].output_names) > 1
     first, second = (prediction_text([0, v] if percent else [v], int(percent)) for v in found.predictions)
     difference = fixed(found.predictions[1] - found.predictions[0], decimals)
-    told = {"rows": rows, "other": record, "first": first, "second": second, "difference": difference}
+    told: dict[str, Any] = {"rows": rows, "other": record, "first": first, "second": second, "difference": difference}
     return desk.renderer.page(visit, "contrast.html", case=case, **told)

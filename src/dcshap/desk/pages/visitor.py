@@ -31,7 +31,10 @@ def show_own(desk: Desk, visit: Visit) -> Response:
     case = own_case(desk, visit)
     kept, _ = explanations_of(desk, case, desk.cases.references[0])
     desk.journal.record(
-        *(visit.note("looked", handle=case.handle, explanation=each.identifier, compared=each.reference) for each in kept)
+        *(
+            visit.note("looked", handle=case.handle, explanation=each.identifier, compared=each.reference)
+            for each in kept
+        )
     )
     shown = [exposed(each, desk.words, without=desk.sensitive) for each in kept]
     return desk.renderer.page(
