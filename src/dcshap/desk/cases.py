@@ -120,10 +120,9 @@ class Cases(ABC):
         row, schema = self.row(record), self.schema
         if row is None or schema is None:
             raise InputError("Here the desk has no own columns at hand that could be changed.")
-        row = row.astype(object)
-        for name, text in changes.items():
-            row[name] = [_value(schema, name, text)]
-        return row
+        cells = {name: row[name].iloc[0] for name in schema.names}
+        cells |= {name: _value(schema, name, text) for name, text in changes.items()}
+        return pd.DataFrame({name: [cell] for name, cell in cells.items()}, index=row.index)
 
 
 def _value(schema: Schema, name: str, text: str) -> Any:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
 from dcshap.desk.accounts import Role, Session
 from dcshap.desk.journal import Note
 
-if TYPE_CHECKING:
-    from dcshap.desk.state import Desk
-
 __all__ = ["ANYBODY", "Entering", "Page", "Pages", "RefusedError", "Visit", "see"]
 
 ANYBODY: frozenset[Role] = frozenset()  # also those who have not come in
 
-Handler = Callable[["Desk", "Visit"], Response]
+Handler = Callable[[Any, "Visit"], Response]  # of a Desk, which in turn knows visits
 
 
 class RefusedError(Exception):
