@@ -8,11 +8,12 @@ import sqlalchemy as sa
 from dcshap.desk import accounts as module
 from dcshap.desk.accounts import Role
 from dcshap.desk.database import codes, sessions, users
+from dcshap.desk.state import Entry
 from dcshap.desk.throttle import Throttle
 from dcshap.exceptions import InputError
 from tests.desk.people import Browser, handle
 
-PASSWORD = "correct horse battery"
+PASSWORD = "correct horse battery"  # noqa: S105 - of nobody
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_a_short_password_and_an_account_for_a_person_are_refused(desk):
 
 def test_too_many_attempts_have_to_wait(account):
     browser = Browser(account, None)
-    answers = [come_in(browser, password="wrong") for _ in range(11)]
+    answers = [come_in(browser, "olga", "wrong") for _ in range(11)]
     assert [answer.status_code for answer in answers] == [403] * 10 + [429]
     assert "Wait" in answers[-1].text
     assert come_in(browser).status_code == 429  # also with the right password
@@ -151,8 +152,6 @@ def test_an_old_code_opens_nothing(desk, monkeypatch):
 
 
 def test_a_launch_token_lets_in_and_anything_else_does_not(desk):
-    from dcshap.desk.state import Entry
-
     desk.tokens = {"t" * 32: Entry("olga", Role.OFFICER)}
     assert Browser(desk, None).get("/enter/" + "t" * 32).headers["location"] == "/cases"
     assert Browser(desk, None).get("/enter/" + "u" * 32).status_code == 404

@@ -81,7 +81,7 @@ def test_reasons_travel_sealed_from_one_desk_to_the_other(together, tmp_path):
     assert "spent" in shown or "visits" in shown
     released = answering.post("/requests/release", {"request": request})
     assert released.status_code == 200
-    sealed = [text for text in bank.enquiries.mail.arrived("bank")]
+    sealed = bank.enquiries.mail.arrived("bank")
     assert all("spent" not in text and "visits" not in text for text in sealed)
     page = text_of(asking.get(place).text)
     assert "spent" in page or "visits" in page

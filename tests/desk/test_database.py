@@ -41,9 +41,14 @@ def test_a_database_that_is_gone_is_said_in_words(desk, officer):
 
 def test_what_fails_within_a_transaction_leaves_nothing_behind(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'd.db'}")
-    with pytest.raises(ZeroDivisionError), database.write() as connection:
-        connection.execute(module.cases.insert(), {"handle": "h", "record": "r"})
-        1 / 0  # noqa: B018
+
+    def fail() -> None:
+        with database.write() as connection:
+            connection.execute(module.cases.insert(), {"handle": "h", "record": "r"})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     with database.read() as connection:
         assert connection.execute(module.cases.select()).all() == []
 

@@ -1,4 +1,4 @@
-"""A desk on a federation: answered by a stand-in for the server's session, and what is shown when it does not answer."""
+"""A desk on a federation: a stand-in for the server's session, and what is shown when it does not answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Server:
         self._fail()
         return ["credit"]
 
-    def status(self, collaboration):
+    def status(self, _):
         self._fail()
         return {"run": self.run.analyst_.run, "certificates": {"bank": "", "shop": ""}, "state": "serving"}
 

@@ -55,7 +55,12 @@ def test_pages_have_no_inline_script_or_style_and_name_no_other_host(desk, bank)
         person, operator = Browser(each, Role.PERSON, handle=handle(each)), Browser(each, Role.OPERATOR)
         case = f"/cases/{handle(each)}"
         pages = [officer.get(path) for path in ("/cases", case, f"{case}/what-if", f"{case}/notice/de", "/requests")]
-        pages += [person.get("/mine"), auditor.get("/audit"), auditor.get("/audit/agreement"), operator.get("/operator")]
+        pages += [
+            person.get("/mine"),
+            auditor.get("/audit"),
+            auditor.get("/audit/agreement"),
+            operator.get("/operator"),
+        ]
         pages.append(officer.post(f"{case}/what-if", {"income": "4000"}))
         for page in pages:
             assert page.status_code == 200
@@ -96,7 +101,7 @@ def test_identifiers_and_cells_stand_in_no_address_and_in_no_log(desk, officer, 
 
 def test_the_log_of_a_mistake_quotes_nothing():
     try:
-        {}["Mrs Miller, 4711"]  # noqa: B018
+        {}["Mrs Miller, 4711"]
     except KeyError:
         record = logging.LogRecord("uvicorn.error", logging.ERROR, "x", 1, "Exception %s", ("4711",), sys.exc_info())
     assert _WithoutData().filter(record)

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from dcshap.desk.accounts import Role
+from dcshap.explanation.receipt import receipt_of
 from tests.desk.people import Browser, handle, people, text_of
 
 
@@ -33,9 +34,7 @@ def test_a_vertical_case_says_who_else_holds_data_but_not_which(bank):
 
 
 @pytest.mark.parametrize(("kind", "said"), [("review", "Asked for review"), ("contest", "Contested")])
-def test_what_a_person_asks_for_the_officer_sees_and_answers_and_the_person_reads_it(
-    desk, person, officer, kind, said
-):
+def test_what_a_person_asks_for_the_officer_sees_and_answers_and_the_person_reads_it(desk, person, officer, kind, said):
     assert person.post("/mine/review", {"kind": kind, "words": "I earn more now."}).status_code == 303
     assert "waiting" in officer.get("/reviews").text
     assert "waits for a human review" in officer.get("/cases").text
@@ -118,8 +117,6 @@ def test_a_receipt_is_given_out_and_two_of_one_explanation_are_the_same(desk, of
 
 
 def test_receipts_of_two_organisations_agree_and_those_of_two_cases_do_not(desk, north, officer, auditor):
-    from dcshap.explanation.receipt import receipt_of
-
     officer.get(f"/cases/{handle(desk)}")
     kept = desk.library.shown_before(handle(desk), reference="anchor")[0]
     rows = people()

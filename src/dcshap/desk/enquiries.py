@@ -176,12 +176,16 @@ class Enquiries:
             raise InputError("The answer must be as the other organisation sealed it. It was changed.") from error
         self.keep_answer(identifier, reasons, note)
 
-    def collect(self, handle: str, note: Note) -> None:
-        """Open the answers to open requests about a case that have arrived on this machine."""
-        waiting = {each.identifier for each in self.of(handle) if not each.answer}
-        for text in self.mail.arrived(self._cases.party) if waiting else ():
+    def collected(self, handle: str, note: Note) -> list[Enquiry]:
+        """The requests about a case, with answers that have arrived on this machine since."""
+        found = self.of(handle)
+        waiting = {each.identifier for each in found if not each.answer}
+        if not waiting:
+            return found
+        for text in self.mail.arrived(self._cases.party):
             if json.loads(text).get("format") == ANSWERS and json.loads(text)["identifier"] in waiting:
                 self.open_answer(handle, text, note)
+        return self.of(handle)
 
     def letters(self) -> list[tuple[Letter, str]]:
         """The requests of others that have arrived on this machine, read and as text."""

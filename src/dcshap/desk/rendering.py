@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,7 @@ NAVIGATION = {
     ),
     Role.OPERATOR: (("/operator", "Operations"),),
 }
+MOST_PARTS = 500
 FIELD = Markup('<input type="hidden" name="form_token" value="{}">')
 
 
@@ -50,6 +54,8 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._parts: OrderedDict[Hashable, Markup] = OrderedDict()
+        self._lock = threading.Lock()
         self._environment.filters["when"] = _when
         self._environment.globals.update(words=words, organisation=words.organisation or party)
 
@@ -63,6 +69,19 @@ class Renderer:
         }
         text = self._environment.get_template(template).render(about | context)
         return HTMLResponse(text, status)
+
+    def part(self, key: Hashable, template: str, context: Callable[[], dict[str, Any]]) -> Markup:
+        """A part of a page that is the same for everybody, kept under a key."""
+        with self._lock:
+            if key in self._parts:
+                self._parts.move_to_end(key)
+                return self._parts[key]
+        drawn = Markup(self._environment.get_template(template).render(context()))  # noqa: S704 - escaped by the template
+        with self._lock:
+            self._parts[key] = drawn
+            while len(self._parts) > MOST_PARTS:
+                self._parts.popitem(last=False)
+        return drawn
 
     def refusal(self, visit: Visit, error: RefusedError) -> HTMLResponse:
         """A page that says why there is no other."""

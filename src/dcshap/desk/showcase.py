@@ -77,8 +77,8 @@ def showcase(folder: Path, *, seed: int = 0) -> list[Stand]:
     people = drawn.tail(N_CASES)
     people = people.set_axis(pd.Index([f"A-{1000 + at}" for at in range(N_CASES)]))
     X, y = drawn.head(N_TRAINED).reset_index(drop=True), target.head(N_TRAINED).reset_index(drop=True)
-    schema = _schema(X)
-    return [_north(X, y, people, folder, schema, seed), *_bank_and_shop(X, y, people, folder, schema, seed)]
+    given: dict[str, Any] = {"people": people, "folder": folder, "schema": _schema(X), "seed": seed}
+    return [_north(X, y, **given), *_bank_and_shop(X, y, **given)]
 
 
 def _schema(X: pd.DataFrame) -> Schema:
@@ -87,7 +87,7 @@ def _schema(X: pd.DataFrame) -> Schema:
     return Schema(tuple(replace(column, sensitive=column.name in SENSITIVE) for column in found.columns))
 
 
-def _north(X: pd.DataFrame, y: Any, people: pd.DataFrame, folder: Path, schema: Schema, seed: int) -> Stand:
+def _north(X: pd.DataFrame, y: Any, *, people: pd.DataFrame, folder: Path, schema: Schema, seed: int) -> Stand:
     parts = datasets.label_skew(y, random_state=seed)
     parties = {name: (X.iloc[rows], y.iloc[rows]) for name, rows in zip(("north", "south"), parts, strict=True)}
     run = HorizontalCollaboration(LogisticRegression(max_iter=1000), schema=schema, random_state=seed).fit(parties)
@@ -99,7 +99,7 @@ def _north(X: pd.DataFrame, y: Any, people: pd.DataFrame, folder: Path, schema: 
 
 
 def _bank_and_shop(
-    X: pd.DataFrame, y: Any, people: pd.DataFrame, folder: Path, schema: Schema, seed: int
+    X: pd.DataFrame, y: Any, *, people: pd.DataFrame, folder: Path, schema: Schema, seed: int
 ) -> list[Stand]:
     columns = {"bank": list(X.columns[:6]), "shop": list(X.columns[6:])}
     run = VerticalCollaboration(LogisticRegression(max_iter=1000), schema=schema, random_state=seed)

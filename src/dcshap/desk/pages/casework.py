@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
-from dcshap.desk.exposition import COMPARED_WITH, Exposition, exposed, prediction_text
+from dcshap.desk.exposition import COMPARED_WITH, exposed, prediction_text
 from dcshap.desk.library import Kept
 from dcshap.desk.reviews import OUTCOMES
 from dcshap.desk.routing import Pages, RefusedError, Visit, see
@@ -96,7 +97,7 @@ def show_case(desk: Desk, visit: Visit) -> Response:
 def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
     """The page of a case, with what there is to tell beside it."""
     reference = chosen_reference(desk, visit)
-    desk.enquiries.collect(case.handle, visit.note("opened an answer", handle=case.handle))
+    enquiries = desk.enquiries.collected(case.handle, visit.note("opened an answer", handle=case.handle))
     kept, trouble = explanations_of(desk, case, reference)
     desk.journal.record(
         *(visit.note("looked", handle=case.handle, explanation=each.identifier, compared=reference) for each in kept)
@@ -105,22 +106,27 @@ def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
         visit,
         "case.html",
         case=case,
-        shown=[_shown(desk, each) for each in kept],
+        shown=[_shown(desk, each, several=len(kept) > 1) for each in kept],
         trouble=trouble,
-        current=desk.cases.run,
         reference=reference,
         references=[(kind, COMPARED_WITH.get(kind, kind)) for kind in desk.cases.references],
         can_change=desk.cases.can_change,
         reviews=desk.reviews.of(case.handle),
-        organisations=desk.cases.organisations,
-        enquiries=desk.enquiries.of(case.handle),
+        organisations=() if desk.cases.kind == "horizontal" else desk.cases.organisations,
+        enquiries=enquiries,
         outcomes=OUTCOMES,
         **({"code": "", "link": ""} | told),
     )
 
 
-def _shown(desk: Desk, kept: Kept) -> Exposition:
-    return exposed(kept, desk.words)
+def _shown(desk: Desk, kept: Kept, *, several: bool) -> Markup:
+    """An explanation as it stands on the page: drawn once, as it never changes."""
+    old = kept.run != desk.cases.run
+    return desk.renderer.part(
+        (kept.identifier, old, several),
+        "shown.html",
+        lambda: {"each": exposed(kept, desk.words), "old": old, "several": several},
+    )
 
 
 def chosen_reference(desk: Desk, visit: Visit) -> str:
