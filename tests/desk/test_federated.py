@@ -14,7 +14,9 @@ class Server:
     """Answers as a federation's server would, from a run in this process."""
 
     def __init__(self, run) -> None:
-        self.run, self.trouble, self.asked, self.sessions = run, None, [], 0
+        self.run, self.sessions = run, 0
+        self.trouble: Exception | None = None
+        self.asked: list[tuple[str, tuple[str, ...], str]] = []
 
     def __enter__(self):
         self._fail()

@@ -100,8 +100,9 @@ def test_identifiers_and_cells_stand_in_no_address_and_in_no_log(desk, officer, 
 
 
 def test_the_log_of_a_mistake_quotes_nothing():
+    nobody: dict[str, int] = {}
     try:
-        {}["Mrs Miller, 4711"]
+        nobody["Mrs Miller, 4711"]
     except KeyError:
         record = logging.LogRecord("uvicorn.error", logging.ERROR, "x", 1, "Exception %s", ("4711",), sys.exc_info())
     assert _WithoutData().filter(record)

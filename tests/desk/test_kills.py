@@ -43,8 +43,14 @@ class Mortal:
             self.port = free.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         command = [sys.executable, "-m", "tests.desk.mortal", str(folder), url, str(self.port)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.parent = subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, **pipes)
+        self.parent = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def start(self) -> int:
         self.parent.stdin.write("start\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from threadpoolctl import threadpool_limits
 
 from dcshap import HorizontalCollaboration
 from dcshap.cli.console import DebugOption, error_console, output, working
@@ -62,6 +63,7 @@ def desk(
         raise InputError(f"The desk needs {missing}. Install it with `pip install 'dcshap[desk]'`.")
     from dcshap.desk.server import Opening, serve  # noqa: PLC0415 - an extra, and it takes a second to import
 
+    threadpool_limits(1)  # many small computations at once: threads within each would be in each other's way
     where: dict[str, Any] = {"host": host, "certificate": certificate, "key": key}
     if run == DEMO:
         _demo(Opening, serve, where, port, started)

@@ -8,6 +8,7 @@ import secrets
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import sqlalchemy as sa
 from argon2 import PasswordHasher
@@ -57,7 +58,11 @@ class Accounts:
     def __init__(self, database: Database, key: bytes) -> None:
         self._database, self._key = database, key
         self._hasher = PasswordHasher()
-        self._nobody = self._hasher.hash(secrets.token_hex())
+
+    @cached_property
+    def _nobody(self) -> str:
+        """The hash of a password that nobody knows, for those who have no account."""
+        return self._hasher.hash(secrets.token_hex())
 
     # --- accounts ---------------------------------------------------------------------------------------------
 

@@ -73,9 +73,9 @@ class Exposition:
     how: str
 
 
-def spoken(explanation: PartyExplanation, words: Vocabulary) -> PartyExplanation:
+def spoken(explanation: PartyExplanation, words: Vocabulary, language: str = "en") -> PartyExplanation:
     """The same explanation with columns and organisations called as people call them."""
-    names = {name: words.label(name) for name in explanation.feature_names}
+    names = {name: words.label(name, language) for name in explanation.feature_names}
     bars = {}
     for bar, parties in explanation.bars.items():
         about = [words.about(party) for party in parties]

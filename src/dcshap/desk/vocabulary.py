@@ -55,7 +55,7 @@ class Vocabulary:
         Where a person concerned can ask for a review, and where else to complain.
     days : int, optional
         Within how many days a decision can be contested.
-    labels : mapping of column to its name for people
+    labels : mapping of column to its name for people, a text or one for each language
     changeable : tuple of str
         Columns that a person can change: the smallest change is looked for among them.
     organisations : mapping of party to Organisation
@@ -71,7 +71,7 @@ class Vocabulary:
     contact: str = ""
     authority: str = ""
     days: int | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, Spoken] = field(default_factory=dict)
     changeable: tuple[str, ...] = ()
     organisations: Mapping[str, Organisation] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class Vocabulary:
                 for party, about in dict(given.get("organisations", {})).items()
             }
             given["changeable"] = tuple(map(str, given.get("changeable", ())))
-            given["labels"] = {str(k): str(v) for k, v in dict(given.get("labels", {})).items()}
+            given["labels"] = {str(k): _spoken(v, where) for k, v in dict(given.get("labels", {})).items()}
             given["threshold"] = float(given.get("threshold", 0.5))
             given["days"] = None if given.get("days") is None else int(given["days"])
         except (TypeError, ValueError) as error:
@@ -107,9 +107,9 @@ class Vocabulary:
         spoken = {name: _spoken(given.get(name, ""), where) for name in ("subject", "above", "below")}
         return cls(**given | {name: str(given.get(name, "")) for name in texts} | spoken)
 
-    def label(self, column: str) -> str:
+    def label(self, column: str, language: str = "en") -> str:
         """A column's name for people."""
-        return self.labels.get(column, column.replace("_", " ").replace("-", " ") if " " not in column else column)
+        return _in(self.labels.get(column, column.replace("_", " ").replace("-", " ")), language)
 
     def about(self, party: str) -> Organisation:
         """Another organisation."""

@@ -81,11 +81,11 @@ def _written(desk: Desk, visit: Visit, case: Case) -> Notice:
 
 def _decided(desk: Desk, case: Case, kept: Kept, language: str) -> Decided:
     words = desk.words
-    explanation = spoken(kept.explanation, words)
+    explanation = spoken(kept.explanation, words, language)
     output = output_of(explanation, words)
     at = int(explanation.chosen_outputs(output)[0])
     organisation = words.organisation or desk.cases.party
-    others = [words.about(party) for parties in kept.explanation.bars.values() for party in parties]
+    others = [words.about(party) for party in desk.cases.organisations]
     return Decided(
         identifier=case.record,
         decided=date.fromisoformat(kept.made[:10]),
@@ -96,7 +96,7 @@ def _decided(desk: Desk, case: Case, kept: Kept, language: str) -> Decided:
         explanation=explanation,
         output=output,
         outcome=words.subject_in(language) or None,
-        sensitive=[words.label(name) for name in desk.sensitive],
+        sensitive=[words.label(name, language) for name in desk.sensitive],
         contributors={organisation: words.category} | {each.name: each.category for each in others},
         days=words.days,
         authority=words.authority,
