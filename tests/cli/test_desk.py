@@ -18,9 +18,10 @@ from tests.desk.people import horizontal, table
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def files(tmp_path):
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
     """A folder with a trained run, and the table of the cases."""
+    tmp_path = tmp_path_factory.mktemp("desk")
     X, _ = table()
     X.assign(customer=[f"K{at}" for at in range(len(X))]).to_csv(tmp_path / "cases.csv", index=False)
     Run(horizontal(), About("horizontal", "paid", None)).save(tmp_path / "run")

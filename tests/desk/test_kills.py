@@ -53,6 +53,8 @@ class Mortal:
         )
 
     def start(self) -> int:
+        assert self.parent.stdin is not None
+        assert self.parent.stdout is not None
         self.parent.stdin.write("start\n")
         self.parent.stdin.flush()
         child = int(self.parent.stdout.readline())
@@ -66,8 +68,9 @@ class Mortal:
         raise AssertionError("The desk did not open.")
 
     def end(self) -> None:
-        with self.parent:
-            self.parent.stdin.close()
+        with self.parent as parent:
+            assert parent.stdin is not None
+            parent.stdin.close()
 
 
 class Load:
