@@ -171,7 +171,16 @@ def test_a_damaged_run_is_refused(run, tmp_path, said):
 
 
 @pytest.mark.parametrize(
-    "command", [("demo",), ("fit", "horizontal"), ("fit", "vertical"), ("predict",), ("explain",), ("compare",)]
+    "command",
+    [
+        ("demo",),
+        ("fit", "horizontal"),
+        ("fit", "vertical"),
+        ("predict",),
+        ("explain",),
+        ("compare",),
+        ("receipt", "verify"),
+    ],
 )
 def test_every_command_has_help_with_an_example(said, command, capsys):
     with pytest.raises(SystemExit) as stopped:

@@ -12,6 +12,7 @@ import typer
 
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
+from dcshap.cli.receipt import issue_receipts, require_signer
 from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
 from dcshap.collaboration.party import FULL
 from dcshap.exceptions import InputError
@@ -48,6 +49,10 @@ def explain(
     seed: Annotated[int | None, typer.Option(help="A seed, where values are sampled.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write all values to a csv file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the explanations.")] = None,
+    receipt: Annotated[Path | None, typer.Option(help="Write a signed receipt per row, without any data.")] = None,
+    openings: Annotated[
+        Path | None, typer.Option(help="Another party's openings, to compare receipts with it.")
+    ] = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
@@ -56,7 +61,8 @@ def explain(
     Examples: `dcshap explain run/ --party north rows.csv`,
     `dcshap explain run/ --party bank bank=bank.csv shop=shop.csv --index owen`
     """
-    require_folder_of(csv, html)
+    require_folder_of(csv, html, receipt)
+    require_signer(receipt, party=party, openings=openings)
     if jobs == 0:
         raise InputError("--jobs must be a number of cores, or -1 for all of them. Got 0.")
     trained = Run.load(run)
@@ -77,6 +83,8 @@ def explain(
         explanation.to_frame().to_csv(csv, index=False)
     if html is not None:
         _write_html(explanation, html)
+    if receipt is not None:
+        issue_receipts(trained, explanation, receipt, openings=openings)
     show_explanation(explanation, as_json=as_json)
 
 

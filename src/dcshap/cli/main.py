@@ -13,7 +13,7 @@ from dcshap.cli.console import ReadableErrors
 __all__ = ["app"]
 
 # Each is the function, or the group of commands, of its name in the module of its name.
-_COMMANDS = ("demo", "fit", "predict", "explain", "compare", "desk", "reproduce", "federation")
+_COMMANDS = ("demo", "fit", "predict", "explain", "compare", "receipt", "desk", "reproduce", "federation")
 
 
 class Commands(ReadableErrors):

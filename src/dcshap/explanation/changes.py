@@ -104,24 +104,9 @@ def smallest_change(
     """
     codes = _codes(schema, row)
     ways: dict[str, Way] = dict(changeable) if isinstance(changeable, Mapping) else dict.fromkeys(changeable, "any")
-    values = {
-        name: changed_values(schema[name], codes[schema.names.index(name)], way, steps=steps)
-        for name, way in ways.items()
-    }
-    search = _Search(decide, schema, codes, values, target)
-    now = search.decisions(codes[None, :])[0]
-    if target is not None and now == target:
-        raise InputError("The decision is the target already: there is nothing to change.")
-    n_rows, tried = 1, 0
-    for size in range(1, min(max_columns, len(values)) + 1):
-        n_size = search.count(size)
-        if n_rows + n_size > max_rows:
-            break
-        hit, seen = search.nearest(size, now)
-        n_rows, tried = n_rows + seen, size
-        if hit is not None:
-            return search.change(hit, now, n_columns=size, n_rows=n_rows)
-    return Change(False, {}, {}, math.inf, now, None, tried, n_rows)
+    at = schema.names.index
+    values = {name: changed_values(schema[name], codes[at(name)], way, steps=steps) for name, way in ways.items()}
+    return _Search(decide, schema, codes, values, target).smallest(max_columns, max_rows)
 
 
 def changed_values(column: Column, code: float, way: Way = "any", *, steps: int = STEPS) -> FloatArray:
@@ -175,6 +160,20 @@ class _Search:
     codes: FloatArray
     values: Mapping[str, FloatArray]
     target: Any
+
+    def smallest(self, max_columns: int, max_rows: int) -> Change:
+        now = self.decisions(self.codes[None, :])[0]
+        if self.target is not None and now == self.target:
+            raise InputError("The decision is the target already: there is nothing to change.")
+        n_rows, tried = 1, 0
+        for size in range(1, min(max_columns, len(self.values)) + 1):
+            if n_rows + self.count(size) > max_rows:
+                break
+            hit, seen = self.nearest(size, now)
+            n_rows, tried = n_rows + seen, size
+            if hit is not None:
+                return self.change(hit, now, n_columns=size, n_rows=n_rows)
+        return Change(False, {}, {}, math.inf, now, None, tried, n_rows)
 
     def decisions(self, rows: FloatArray) -> Array:
         found = np.asarray(self.decide(self.schema.frame(rows)))

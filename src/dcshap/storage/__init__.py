@@ -12,6 +12,7 @@ from dcshap.storage.folders import (
     write_folder,
     write_tree,
 )
+from dcshap.storage.private import write_private
 
 __all__ = [
     "PLAIN",
@@ -24,5 +25,6 @@ __all__ = [
     "require_writable",
     "write_folder",
     "write_model",
+    "write_private",
     "write_tree",
 ]

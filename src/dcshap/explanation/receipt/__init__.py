@@ -4,7 +4,7 @@ from dcshap.explanation.receipt.commitments import fresh_opening
 from dcshap.explanation.receipt.concordance import Concordance, Finding, compare
 from dcshap.explanation.receipt.issuing import receipt_of
 from dcshap.explanation.receipt.signature import Signer
-from dcshap.explanation.receipt.slip import Receipt, read_receipts, write_receipts
+from dcshap.explanation.receipt.slip import Receipt, read_openings, read_receipts, write_receipts
 
 __all__ = [
     "Concordance",
@@ -13,6 +13,7 @@ __all__ = [
     "Signer",
     "compare",
     "fresh_opening",
+    "read_openings",
     "read_receipts",
     "receipt_of",
     "write_receipts",

@@ -50,6 +50,7 @@ DIGITS = 8  # of the largest number, that must be equal
 # Where the edges of the two grids lie, in steps, and where the step changes, in decades: at no round number.
 _SHIFTS = ((0.3819660113, 0.2370651), (0.8819660113, 0.7370651))
 _VERSIONS = ("_sklearn_version", "_skops_version", "protocol", "__id__")  # not what the model computes
+_COUNTING_TREES = ("BallTree", "KDTree")  # count how often they were asked; their arrays do not change
 
 _digests: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # a forest takes a second to hash
 
@@ -142,7 +143,7 @@ def _content_digest(data: bytes) -> str:
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         files = {name: _file_digest(name, file.read(name)) for name in file.namelist()}
         schema = json.loads(file.read("schema.json"))
-    return _hashed(_canonical(schema, files, {}))
+    return _hashed(_canonical(schema, files))
 
 
 def _file_digest(name: str, content: bytes) -> str:
@@ -154,21 +155,24 @@ def _file_digest(name: str, content: bytes) -> str:
     return _hashed([str(array.dtype), array.shape, *(hashlib.sha256(part.tobytes()).hexdigest() for part in parts)])
 
 
-def _canonical(node: Any, files: Mapping[str, str], seen: dict[int, str]) -> Any:
-    """A node of a saved model, with hashes in place of files and of objects, which other nodes may refer to."""
+def _canonical(node: Any, files: Mapping[str, str]) -> Any:
+    """A node of a saved model, with hashes in place of its files."""
     if isinstance(node, list):
-        return [_canonical(each, files, seen) for each in node]
+        return [_canonical(each, files) for each in node]
     if not isinstance(node, dict):
         return node
-    if node.get("__id__") in seen:
-        return seen[node["__id__"]]
-    found = {key: _canonical(each, files, seen) for key, each in node.items() if key not in _VERSIONS}
-    if "file" in node:
-        found["file"] = files[node["file"]]
-    if "__id__" not in node:
-        return found
-    seen[node["__id__"]] = _hashed(found)
-    return seen[node["__id__"]]
+    if node.get("__class__") in _COUNTING_TREES:
+        return sorted(_files_in(node, files))
+    found = {key: _canonical(each, files) for key, each in node.items() if key not in _VERSIONS}
+    return found | ({"file": files[node["file"]]} if "file" in node else {})
+
+
+def _files_in(node: Any, files: Mapping[str, str]) -> list[str]:
+    """The hashes of all files of a node and those in it."""
+    if isinstance(node, dict):
+        inside = [hashed for each in node.values() for hashed in _files_in(each, files)]
+        return [*inside, *([files[node["file"]]] if "file" in node else [])]
+    return [hashed for each in node for hashed in _files_in(each, files)] if isinstance(node, list) else []
 
 
 def _hashed(content: Any) -> str:

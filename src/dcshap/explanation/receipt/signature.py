@@ -27,6 +27,7 @@ from cryptography.x509.oid import NameOID
 
 from dcshap.collaboration.party import Party
 from dcshap.exceptions import ProtocolError, StorageError
+from dcshap.storage import write_private
 
 __all__ = ["Signer", "fingerprint_of_key", "require_issuer", "require_signature"]
 
@@ -63,11 +64,11 @@ class Signer:
     def kept_in(cls, file: str | Path) -> Signer:
         """The key in a file, that nobody but its owner can read; made when it is first asked for."""
         path = Path(file)
+        if not path.exists():
+            fresh = Ed25519PrivateKey.generate()
+            _write_new(path, fresh.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         try:
             key = load_pem_private_key(path.read_bytes(), password=None)
-        except FileNotFoundError:
-            key = Ed25519PrivateKey.generate()
-            _write_new(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         except (ValueError, TypeError) as error:
             raise StorageError(f"{path} must hold a private key without a password. It cannot be read.") from error
         if not isinstance(key, Ed25519PrivateKey):
@@ -81,11 +82,15 @@ class Signer:
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    """Write a private file that must not be there yet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+    """Write a private file, unless it is there already: of two who do so at once, both then read the first one's."""
+    aside = path.with_name(f".{path.name}-new-{os.getpid()}")
+    write_private(aside, content.decode())
+    try:
+        os.link(aside, path)
+    except FileExistsError:
+        pass
+    finally:
+        aside.unlink()
 
 
 def _public_key(pem: str) -> Ed25519PublicKey | RSAPublicKey:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from dcshap.exceptions import InputError
-from dcshap.explanation.receipt.commitments import Digests, grouped
+from dcshap.explanation.receipt.commitments import Digests, commit_record, grouped, under
 from dcshap.explanation.receipt.signature import (
     Signer,
     fingerprint_of_key,
     require_issuer,
     require_signature,
 )
+from dcshap.storage import write_private
 
-__all__ = ["Receipt", "read_receipts", "write_receipts"]
+__all__ = ["Receipt", "read_openings", "read_receipts", "write_receipts"]
 
 FORMAT = "dcshap receipt 1"
 _MOST = 100_000  # characters of a receipt
@@ -116,6 +117,10 @@ class Receipt:
         if root is not None:
             require_issuer(self.pem, root=root, name=self.party)
 
+    def is_of(self, record: Mapping[str, Any], opening: str) -> bool:
+        """Whether this is the receipt of a record, given as cells by column, under its opening."""
+        return self.under == under(opening) and self.record == commit_record(record, opening)
+
     def to_dict(self) -> dict[str, Any]:
         """All of it but the opening, as JSON has it."""
         content = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "opening"}
@@ -154,15 +159,28 @@ def _are_digests(value: Any) -> bool:
 
 def read_receipts(path: str | Path) -> list[Receipt]:
     """The receipts of a file, in order."""
+    return [Receipt.from_json(line) for line in _lines(path, "receipt")]
+
+
+def write_receipts(path: str | Path, receipts: Sequence[Receipt]) -> Path:
+    """Write receipts to a file, and their openings to a private one beside it, which is returned."""
+    file = Path(path)
+    file.write_text("".join(f"{each.to_json()}\n" for each in receipts), encoding="utf-8")
+    beside = file.with_name(f"{file.name}.openings")
+    write_private(beside, "".join(f"{each.opening or ''}\n" for each in receipts))
+    return beside
+
+
+def read_openings(path: str | Path) -> list[str]:
+    """The openings of a file, in the order of the receipts."""
+    return _lines(path, "opening")
+
+
+def _lines(path: str | Path, what: str) -> list[str]:
     try:
         lines = [line for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} must be a file of receipts. It is not text.") from error
+        raise InputError(f"{path} must have one {what} per line. It is not text.") from error
     if not lines:
-        raise InputError(f"{path} must hold at least one receipt. It is empty.")
-    return [Receipt.from_json(line) for line in lines]
-
-
-def write_receipts(path: str | Path, receipts: Iterable[Receipt]) -> None:
-    """Write receipts to a file, without their openings."""
-    Path(path).write_text("".join(f"{each.to_json()}\n" for each in receipts), encoding="utf-8")
+        raise InputError(f"{path} must hold at least one {what}. It is empty.")
+    return lines

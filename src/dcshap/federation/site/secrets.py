@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from dcshap.collaboration.randomness import fresh_seed
 from dcshap.exceptions import StorageError
+from dcshap.storage import write_private
 
 __all__ = ["Secrets", "write_private"]
 
@@ -60,13 +60,3 @@ class Secrets:
             "agreed": self.agreed,
         }
         write_private(folder / "secrets.json", json.dumps(content))
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all; nobody but the owner can read it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}-{os.getpid()}")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    aside.replace(path)

@@ -11,7 +11,7 @@ from numba import njit
 
 from dcshap._typing import Array, FloatArray
 
-__all__ = ["integrate_others", "integrate_pairs"]
+__all__ = ["integrate_others", "integrate_pairs", "multiply_in"]
 
 LANES = 8
 
@@ -94,3 +94,59 @@ def integrate_pairs(out: Array, steps: Array, starts: Array, nodes: FloatArray, 
                     pair += 1
                 before *= factors[i]
     return totals
+
+
+@njit(cache=True, nogil=True)
+def multiply_in(  # noqa: C901 - loops for a compiler
+    products: Array, added: FloatArray, frequencies: FloatArray, starts: Array, nodes: FloatArray
+) -> Array:
+    """Multiply a few players' factors `f = 1 + t s`, `s = exp(i ω d) − 1`, into products, in place.
+
+    Parameters
+    ----------
+    products : array of complex of shape (P,)
+    added : array of shape (n,)
+        `d`.
+    frequencies : array of shape (C,)
+        `ω`, of the products and nodes from `starts[c]` to `starts[c + 1]`.
+    starts : array of int of shape (C + 1,)
+    nodes : array of shape (P,)
+
+    Returns
+    -------
+    array of shape (n,)
+        What each of the players is worth: the real part of the sum of all products with `s` instead of its factor.
+    """
+    n = len(added)
+    values, s_re, s_im = np.zeros(n), np.empty(n), np.empty(n)
+    before_re, before_im = np.empty((n, LANES)), np.empty((n, LANES))
+    re, im, t = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    for c in range(len(frequencies)):
+        for k in range(n):
+            half = added[k] * frequencies[c] / 2.0
+            s_re[k], s_im[k] = -2.0 * np.sin(half) ** 2, 2.0 * np.sin(half) * np.cos(half)
+        for start in range(starts[c], starts[c + 1], LANES):
+            n_mine = min(LANES, starts[c + 1] - start)
+            for lane in range(LANES):
+                within = lane < n_mine
+                t[lane] = nodes[start + lane] if within else 0.0
+                re[lane] = products[start + lane].real if within else 0.0
+                im[lane] = products[start + lane].imag if within else 0.0
+            for k in range(n):
+                for lane in range(LANES):
+                    before_re[k, lane], before_im[k, lane] = re[lane], im[lane]
+                    a, b = 1.0 + t[lane] * s_re[k], t[lane] * s_im[k]
+                    re[lane], im[lane] = re[lane] * a - im[lane] * b, re[lane] * b + im[lane] * a
+            for lane in range(n_mine):
+                products[start + lane] = complex(re[lane], im[lane])
+            for lane in range(LANES):
+                re[lane], im[lane] = 1.0, 0.0
+            for k in range(n - 1, -1, -1):
+                sum_re, sum_im = 0.0, 0.0
+                for lane in range(LANES):
+                    sum_re += before_re[k, lane] * re[lane] - before_im[k, lane] * im[lane]
+                    sum_im += before_re[k, lane] * im[lane] + before_im[k, lane] * re[lane]
+                    a, b = 1.0 + t[lane] * s_re[k], t[lane] * s_im[k]
+                    re[lane], im[lane] = re[lane] * a - im[lane] * b, re[lane] * b + im[lane] * a
+                values[k] += sum_re * s_re[k] - sum_im * s_im[k]
+    return values

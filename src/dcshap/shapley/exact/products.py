@@ -20,7 +20,7 @@ import numpy as np
 
 from dcshap._typing import Array, FloatArray, IntArray
 
-__all__ = ["owen_products", "pair_products", "shapley_products"]
+__all__ = ["Quadrature", "half_rule", "owen_products", "pair_products", "shapley_products"]
 
 
 # So few players need so few nodes that counting them more closely costs more than it saves.
@@ -127,16 +127,27 @@ def _within(steps: Array, tolerance: FloatArray) -> Quadrature:
     if len(steps) <= _FEW_PLAYERS:
         return _exact(*steps.shape)
     squares = np.abs(steps) ** 2 / 2.0
-    damping = squares.sum(axis=0)
-    counts = _n_nodes(np.abs(steps).sum(axis=0), damping, len(steps), tolerance / 2.0)
-    others = damping - squares.max(axis=0)  # one player's factor is not in the product
+    others = squares.sum(axis=0) - squares.max(axis=0)  # one player's factor is not in the product
+    return _rule(np.abs(steps).sum(axis=0), others, len(steps), tolerance)
+
+
+def half_rule(spread: FloatArray, damping: FloatArray, n_players: int, tolerance: FloatArray) -> Quadrature:
+    """The nodes up to ½ of a rule for products with at most `Σ|s|` and at least `Σ|s|²/2` over all players but any one.
+
+    All arguments but the number of players are of shape (C,).
+    """
+    return _first_half(_rule(spread, damping, n_players, tolerance))
+
+
+def _rule(spread: FloatArray, damping: FloatArray, n_players: int, tolerance: FloatArray) -> Quadrature:
+    counts = _n_nodes(spread, damping, n_players, tolerance / 2.0)
     limit = -np.log(np.maximum(tolerance, np.finfo(np.float64).tiny) / 2.0)
     columns = np.repeat(np.arange(len(counts)), counts)
     nodes, weights = np.empty(len(columns)), np.empty(len(columns))
     for count in np.unique(counts).tolist():
         mine = counts[columns] == count
         nodes[mine], weights[mine] = (np.tile(each, np.sum(counts == count)) for each in _gauss_legendre(count))
-    matters = nodes * (1.0 - nodes) * others[columns] < limit[columns]
+    matters = nodes * (1.0 - nodes) * damping[columns] < limit[columns]
     return Quadrature(columns[matters], nodes[matters], weights[matters])
 
 

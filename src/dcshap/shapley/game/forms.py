@@ -28,11 +28,14 @@ class Smooth:
         If the function of one number is known to be `Re Σ_m c_m exp(λ_m u)`: the `λ`.
     coefficients : array of complex of shape (T, F), optional
         And the `c`.
+    bound : float
+        The largest magnitude that the function has anywhere; infinite if it is not known.
     """
 
     function: Callable[[FloatArray], FloatArray]
     rates: ComplexArray | None = None
     coefficients: ComplexArray | None = None
+    bound: float = np.inf
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def network_form(model: Any, name: str, before: Affine) -> ProjectionForm | None
     return ProjectionForm(
         first.weights[:, :, None],
         first.shift[:, None],
-        Smooth(_SMOOTH[model.activation]),
+        Smooth(_SMOOTH[model.activation], bound=1.0),
         np.asarray(layers[1])[:, None, :],
         np.asarray(model.intercepts_[1]),
     )

@@ -141,7 +141,7 @@ def _of_classes(scores: Scores, link: Callable[[FloatArray], FloatArray]) -> Pro
     n_classes = scores.weights.shape[1]
     weights = scores.weights[:, :-1] - scores.weights[:, -1:]
     intercept = np.zeros(n_classes) if scores.intercept is None else scores.intercept
-    smooth = Smooth(link)
+    smooth = Smooth(link, bound=1.0 if link is LINKS["predict_proba"] else np.inf)
     return ProjectionForm(
         weights[:, None, :],
         (intercept[:-1] - intercept[-1])[None],
@@ -206,7 +206,7 @@ LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "predict_proba": lambda u: np.asarray(softmax(np.column_stack([u, np.zeros(len(u))]), axis=1)),
     "predict_log_proba": lambda u: np.asarray(log_softmax(np.column_stack([u, np.zeros(len(u))]), axis=1)),
 }
-LOGISTIC = Smooth(lambda u: np.asarray(expit(u)))
+LOGISTIC = Smooth(lambda u: np.asarray(expit(u)), bound=1.0)
 LOG_LOGISTIC = Smooth(lambda u: np.column_stack([log_expit(-u), log_expit(u)]))
 EXPONENTIAL = Smooth(np.exp, np.array([1.0 + 0.0j]), np.array([[1.0 + 0.0j]]))
 COSINE = Smooth(np.cos, np.array([1.0j]), np.array([[1.0 + 0.0j]]))

@@ -16,10 +16,10 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.optimize import minimize
 
-from dcshap._typing import FloatArray
+from dcshap._typing import BoolArray, FloatArray
 from dcshap.shapley.sampled.odd_kernel import OddKernel
 
-__all__ = ["Posterior", "shapley_posterior"]
+__all__ = ["MAX_PROCESS", "Posterior", "shapley_posterior", "suited_kernel"]
 
 MAX_PROCESS = 2048  # pairs: a quarter of a second, 32 MB a matrix
 MIN_FIT, FIT_PER_PLAYER = 192, 5  # pairs that the kernel is chosen by: more gain little and cost much
@@ -50,7 +50,7 @@ class Posterior:
     variance: FloatArray
 
 
-def shapley_posterior(s: FloatArray, odd: FloatArray, rng: np.random.Generator) -> Posterior:
+def shapley_posterior(s: FloatArray, odd: FloatArray, rng: np.random.Generator, *, blind: BoolArray) -> Posterior:
     """The posterior given evaluated pairs.
 
     Parameters
@@ -61,8 +61,12 @@ def shapley_posterior(s: FloatArray, odd: FloatArray, rng: np.random.Generator) 
         Half the difference between the coalition's value and its complement's; no output may be 0 throughout.
     rng : numpy.random.Generator
         Chooses the pairs for the process, and among them those for its kernel, where there are more than needed.
+    blind : array of bool of shape (n,)
+        Which pairs were drawn without regard to values. They come first where a kernel is chosen: pairs that are
+        surprising by choice would make the game look rougher than it is.
     """
-    order = np.concatenate([[0], 1 + rng.permutation(len(s) - 1)])
+    others = 1 + rng.permutation(len(s) - 1)
+    order = np.concatenate([[0], others[blind[others]], others[~blind[others]]])
     s, odd = s[order], odd[order]
     process = _Process.fit(s[:MAX_PROCESS], odd[:MAX_PROCESS])
     if len(s) <= MAX_PROCESS:
@@ -85,10 +89,9 @@ class _Process:
     @classmethod
     def fit(cls, s: FloatArray, odd: FloatArray) -> _Process:
         """A process with the kernel that suits the first of the observations."""
-        n_fit = min(max(MIN_FIT, FIT_PER_PLAYER * s.shape[1]), len(s))
-        kernel = _likeliest_kernel(s[:n_fit], odd[:n_fit])
+        kernel = suited_kernel(s, odd)
         # The same observations chose the kernel, and look the likelier for it.
-        n_chosen = len(PRIOR_MEANS) + s.shape[1]
+        n_fit, n_chosen = _n_fit(s), len(PRIOR_MEANS) + s.shape[1]
         covariance = kernel.smooth(s, s)
         covariance[np.diag_indices(len(s))] += kernel.nugget
         factor = cho_factor(covariance, lower=True, overwrite_a=True)
@@ -107,6 +110,15 @@ class _Process:
         """Expected `o` of coalitions that were not observed."""
         starts = range(0, len(s), MAX_PROCESS)
         return np.concatenate([self.kernel.smooth(s[at : at + MAX_PROCESS], self.s) @ self.alpha for at in starts])
+
+
+def suited_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:
+    """The kernel that suits the first of the observations, given as in `shapley_posterior`."""
+    return _likeliest_kernel(s[: _n_fit(s)], odd[: _n_fit(s)])
+
+
+def _n_fit(s: FloatArray) -> int:
+    return min(max(MIN_FIT, FIT_PER_PLAYER * int(s.shape[1])), len(s))
 
 
 def _likeliest_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:

@@ -43,14 +43,24 @@ class PairSampler:
 
     def draw_up_to(self, n_pairs: int) -> BoolArray:
         """New pairs, by one coalition of each, so that there are `n_pairs` in all; shape (n_new, n_players)."""
-        room = n_pairs - self.n_drawn
-        drawn = []
-        for stratum, count in zip(self._strata, self._allocation(n_pairs), strict=True):
+        return self.take(self.offer(n_pairs - self.n_drawn))
+
+    def offer(self, n_new: int) -> BoolArray:
+        """Pairs that could be drawn next, in the proportions in which they would be; as many as there are."""
+        counts, room, offered = self._allocation(self.n_drawn + n_new), n_new, []
+        for stratum, count in zip(self._strata, counts, strict=True):
             # Rounding may have given a size one more in an earlier round than it is due now.
             new = min(max(int(count) - stratum.n_drawn, 0), room)
-            drawn.append(stratum.draw(new))
+            offered.append(stratum.offer(new))
             room -= new
-        return np.concatenate(drawn)
+        return np.concatenate(offered)
+
+    def take(self, coalitions: BoolArray) -> BoolArray:
+        """Count some of the pairs that were offered as drawn."""
+        sizes = coalitions.sum(axis=1)
+        for stratum in self._strata:
+            stratum.take(coalitions[sizes == stratum.size])
+        return coalitions
 
     def _allocation(self, n_pairs: int) -> IntArray:
         """How many pairs of each size make `n_pairs`."""
@@ -85,7 +95,7 @@ class _Stratum:
     """The pairs whose smaller coalition has a given size."""
 
     def __init__(self, n_players: int, size: int, rng: np.random.Generator) -> None:
-        self._n_players, self._size, self._rng = n_players, size, rng
+        self._n_players, self.size, self._rng = n_players, size, rng
         self._halved = 2 * size == n_players
         self.capacity = comb(n_players, size) // (2 if self._halved else 1)
         self._seen: set[bytes] = set()
@@ -94,38 +104,44 @@ class _Stratum:
     def n_drawn(self) -> int:
         return len(self._seen)
 
-    def draw(self, count: int) -> BoolArray:
-        """`count` coalitions of this size that were not drawn before."""
+    def offer(self, count: int) -> BoolArray:
+        """`count` different coalitions of this size that were not drawn before."""
         if count == 0:
             return np.empty((0, self._n_players), dtype=bool)
+        known = set(self._seen)
         # Where a good part is wanted, rejecting what has been seen would take too long.
         if 3 * (self.n_drawn + count) > self.capacity:
-            return self._unseen(self._rng.permutation(self._all()), count)
+            return _new(self._rng.permutation(self._all()), count, known)
         found = [np.empty((0, self._n_players), dtype=bool)]
         while (missing := count - sum(map(len, found))) > 0:
-            found.append(self._unseen(self._some(2 * missing), missing))
+            found.append(_new(self._some(2 * missing), missing, known))
         return np.concatenate(found)
 
-    def _unseen(self, coalitions: BoolArray, count: int) -> BoolArray:
-        """The first `count` that are new, or as many as there are."""
-        chosen: list[int] = []
-        for row, key in enumerate(np.packbits(coalitions, axis=1)):
-            if len(chosen) == count:
-                break
-            if key.tobytes() not in self._seen:
-                self._seen.add(key.tobytes())
-                chosen.append(row)
-        return coalitions[chosen]
+    def take(self, coalitions: BoolArray) -> None:
+        """Count coalitions as drawn."""
+        self._seen.update(key.tobytes() for key in np.packbits(coalitions, axis=1))
 
     def _some(self, count: int) -> BoolArray:
         order = self._rng.random((count, self._n_players)).argsort(axis=1)
-        coalitions = order < self._size
+        coalitions = order < self.size
         if self._halved:
             coalitions[~coalitions[:, 0]] ^= True  # a pair goes by its coalition with the first player
         return coalitions
 
     def _all(self) -> BoolArray:
-        members = np.array(list(combinations(range(self._n_players), self._size))[: self.capacity])
+        members = np.array(list(combinations(range(self._n_players), self.size))[: self.capacity])
         coalitions = np.zeros((self.capacity, self._n_players), dtype=bool)
         np.put_along_axis(coalitions, members, True, axis=1)
         return coalitions
+
+
+def _new(coalitions: BoolArray, count: int, known: set[bytes]) -> BoolArray:
+    """The first `count` that are not known yet, or as many as there are; they are known from now on."""
+    chosen: list[int] = []
+    for row, key in enumerate(np.packbits(coalitions, axis=1)):
+        if len(chosen) == count:
+            break
+        if key.tobytes() not in known:
+            known.add(key.tobytes())
+            chosen.append(row)
+    return coalitions[chosen]

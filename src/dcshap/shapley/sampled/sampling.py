@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -12,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError
 from dcshap.shapley.game.games import Game
+from dcshap.shapley.sampled.design import most_informative
 from dcshap.shapley.sampled.gaussian_process import shapley_posterior
 from dcshap.shapley.sampled.odd_kernel import nugget_weights, signs
 from dcshap.shapley.sampled.pairs import PairSampler, n_pairs_of
@@ -28,6 +30,10 @@ ADDITIVE_TOLERANCE = 1e-12
 # So many pairs for each player before a game may pass for additive without error, or for converged. Single players
 # take one each: with hardly any others, a game of few different values may look additive by chance.
 PAIRS_TO_JUDGE = 2
+
+# Up to half of the pairs, and so many, are chosen by what the others leave unknown, each among so many candidates; if
+# there are no more than so many in all. Choosing more of them costs more than it gains.
+MAX_INFORMED, CANDIDATES, MAX_PAIRS_TO_INFORM = 256, 4, 1024
 
 FIRST_ROUND = 8  # evaluations for each player, before standard errors are first compared with `tol`
 
@@ -66,8 +72,10 @@ def minimum_evals(n_players: int) -> int:
 
 
 def sampled_values(game: Game, *, max_evals: int, tol: float | None = None, rng: np.random.Generator) -> Sampled:
-    """Estimate Shapley values from pairs of complementary coalitions, drawn without replacement.
+    """Estimate Shapley values from pairs of complementary coalitions, none of them twice.
 
+    The first half of the pairs are drawn blindly, the others are those of which the first tell least
+    (`dcshap.shapley.sampled.design`), unless there are too many to choose from.
     A Gaussian process is fitted to the odd part of the game; see `dcshap.shapley.sampled.gaussian_process`. Additive
     games are solved exactly, and so is every game whose coalitions are all evaluated.
 
@@ -91,9 +99,10 @@ def sampled_values(game: Game, *, max_evals: int, tol: float | None = None, rng:
         If `max_evals` is too small, or `tol` is not a positive number.
     """
     _check(game.n_players, max_evals, tol)
-    observed = _Observed(game, rng)
-    for n_pairs in _rounds(game.n_players, max_evals, tol):
-        observed.extend(n_pairs)
+    observed, rounds = _Observed(game, rng), _rounds(game.n_players, max_evals, tol)
+    informed = rounds[-1] <= MAX_PAIRS_TO_INFORM
+    for n_pairs in rounds:
+        observed.extend(n_pairs, informed=informed)
         values, errors = observed.estimate()
         if tol is not None and observed.enough_to_judge and errors.max() <= tol:
             break
@@ -112,15 +121,15 @@ def _check(n_players: int, max_evals: int, tol: float | None) -> None:
         raise InputError(f"`tol` must be a positive number, or None to use all of `max_evals`. Got {tol}.")
 
 
-def _rounds(n_players: int, max_evals: int, tol: float | None) -> Iterator[int]:
+def _rounds(n_players: int, max_evals: int, tol: float | None) -> list[int]:
     """How many pairs each round has in all: doubled until `max_evals` is used up."""
     last = min(max_evals // 2 - 1, n_pairs_of(n_players))
-    if tol is not None:
-        n_pairs = FIRST_ROUND * n_players // 2
-        while n_pairs < last:
-            yield n_pairs
-            n_pairs *= 2
-    yield last
+    rounds = []
+    n_pairs = FIRST_ROUND * n_players // 2
+    while tol is not None and n_pairs < last:
+        rounds.append(n_pairs)
+        n_pairs *= 2
+    return [*rounds, last]
 
 
 class _Observed:
@@ -130,6 +139,7 @@ class _Observed:
         self._game, self._rng = game, rng
         self._pairs = PairSampler(game.n_players, rng)
         self._signs = np.ones((1, game.n_players))
+        self._blind = np.ones(1, dtype=bool)  # which pairs were drawn without regard to values
         self._odd = np.empty((0, game.n_outputs))
         self._largest = np.zeros(game.n_outputs)
         self._evaluate(np.ones((1, game.n_players), dtype=bool))
@@ -147,13 +157,30 @@ class _Observed:
         """Whether the evaluations say something about their own errors."""
         return self.exhausted or self._pairs.n_drawn >= PAIRS_TO_JUDGE * self._game.n_players
 
-    def extend(self, n_pairs: int) -> None:
-        """Evaluate more pairs, until there are `n_pairs` beside that of none and all."""
-        if n_pairs == self._pairs.n_drawn:
-            return
-        coalitions = self._pairs.draw_up_to(n_pairs)
+    def extend(self, n_pairs: int, *, informed: bool) -> None:
+        """Evaluate more pairs, until there are `n_pairs` beside that of none and all.
+
+        Informed, about half of all pairs are chosen by what those before them leave unknown.
+        """
+        blind = n_pairs
+        if informed:
+            blind = max(n_pairs // 2, n_pairs - MAX_INFORMED, PAIRS_TO_JUDGE * self._game.n_players)
+        if self._pairs.n_drawn < min(blind, n_pairs):
+            self._take(self._pairs.draw_up_to(min(blind, n_pairs)), blind=True)
+        if self._pairs.n_drawn < n_pairs:
+            self._take(self._pairs.take(self._chosen(n_pairs - self._pairs.n_drawn)), blind=False)
+
+    def _chosen(self, count: int) -> BoolArray:
+        candidates = self._pairs.offer(min(CANDIDATES * count, n_pairs_of(self._game.n_players) - self._pairs.n_drawn))
+        if len(candidates) <= count or self._additive()[1].all():
+            return candidates[:count]
+        with _one_thread():
+            return candidates[most_informative(self._signs, self._odd, candidates, count)]
+
+    def _take(self, coalitions: BoolArray, *, blind: bool) -> None:
         self._evaluate(coalitions)
         self._signs = np.concatenate([self._signs, signs(coalitions)])
+        self._blind = np.concatenate([self._blind, np.full(len(coalitions), blind)])
 
     def _evaluate(self, coalitions: BoolArray) -> None:
         values = self._game(np.concatenate([coalitions, ~coalitions]))
@@ -163,8 +190,7 @@ class _Observed:
 
     def estimate(self) -> tuple[FloatArray, FloatArray]:
         """Shapley values and standard errors, both of shape (n_players, n_outputs)."""
-        # The number of threads must not change the last digits, and matrices this small gain nothing from them.
-        with _thread_pools().limit(limits=1, user_api="blas"):
+        with _one_thread():
             values, errors = self._solve()
         missing = 2.0 * self._odd[0] - values.sum(axis=0)  # what rounding took from their sum
         return values + missing / len(values), errors
@@ -178,7 +204,7 @@ class _Observed:
         # Outputs without an odd part have no scale that errors could be estimated from.
         unsure = ~additive if self.enough_to_judge else self._odd.any(axis=0)
         if unsure.any():
-            posterior = shapley_posterior(self._signs, self._odd[:, unsure], self._rng)
+            posterior = shapley_posterior(self._signs, self._odd[:, unsure], self._rng, blind=self._blind)
             errors[:, unsure] = np.sqrt(np.maximum(posterior.variance, 0.0))
             values[:, unsure] = np.where(additive[unsure], values[:, unsure], posterior.mean)
         return values, errors
@@ -189,6 +215,12 @@ class _Observed:
         misfit = np.abs(self._odd - self._signs @ coefficients).max(axis=0)
         additive: BoolArray = misfit <= ADDITIVE_TOLERANCE * self._largest
         return 2.0 * coefficients, additive
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """The number of threads must not change the last digits, and matrices this small gain nothing from them."""
+    limited: AbstractContextManager[Any] = _thread_pools().limit(limits=1, user_api="blas")
+    return limited
 
 
 @lru_cache(maxsize=1)

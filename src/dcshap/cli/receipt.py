@@ -1,0 +1,110 @@
+"""`dcshap receipt …`: check and compare receipts; and how `dcshap explain` issues them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
+from dcshap.cli.tables import Run
+from dcshap.exceptions import InputError
+from dcshap.explanation import PartyExplanation
+from dcshap.explanation.receipt import Concordance, Receipt, compare, read_openings, read_receipts, write_receipts
+
+__all__ = ["issue_receipts", "receipt", "require_signer"]
+
+receipt = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode="markdown", help="Check and compare signed receipts."
+)
+
+SHOWN = ("code", "party", "signer", "written", "run", "view", "index", "method", "model", "reference")
+
+
+@receipt.callback()
+def _group() -> None:
+    """Check and compare signed receipts."""
+
+
+@receipt.command()
+def verify(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A file of receipts.")],
+    second: Annotated[Path | None, typer.Argument(metavar="[B]", help="Another party's, of the same records.")] = None,
+    root: Annotated[Path | None, typer.Option(help="The federation's authority (rootCA.pem), to check names.")] = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
+) -> None:
+    """Is a receipt as it was signed, and do two of them state the same explanation? Nobody's data are needed.
+
+    Ends with 0 if they do, and with 1 if anything differs, cannot be told, or was changed.
+
+    Examples: `dcshap receipt verify north.receipt`, `dcshap receipt verify north.receipt south.receipt`
+    """
+    authority = None if root is None else root.read_text(encoding="utf-8")
+    one = read_receipts(first)
+    if second is None:
+        for each in one:
+            each.verify(root=authority)
+        _show_alone(one, as_json=as_json)
+        return
+    other = read_receipts(second)
+    if len(one) != len(other):
+        raise InputError(f"Both files must hold the same number of receipts. Got {len(one)} and {len(other)}.")
+    found = [compare(a, b, root=authority) for a, b in zip(one, other, strict=True)]
+    _show_compared(one, other, found, as_json=as_json)
+    if not all(each.same for each in found):
+        raise typer.Exit(1)
+
+
+def _plain(one: Receipt) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in SHOWN}
+
+
+def _show_alone(receipts: list[Receipt], *, as_json: bool) -> None:
+    if as_json:
+        print_json([_plain(each) for each in receipts])
+        return
+    for each in receipts:
+        output.print(f"Receipt {each.code} is as {each.party} signed it.", highlight=False, markup=False)
+        for name in SHOWN[2:]:
+            output.print(f"  {name:10} {getattr(each, name) or '–'}", highlight=False, markup=False)
+
+
+def _show_compared(one: list[Receipt], other: list[Receipt], found: list[Concordance], *, as_json: bool) -> None:
+    if as_json:
+        pairs = zip(one, other, found, strict=True)
+        print_json(
+            [{"same": c.same, "receipts": [_plain(a), _plain(b)], "findings": _findings(c)} for a, b, c in pairs]
+        )
+        return
+    for a, b, each in zip(one, other, found, strict=True):
+        output.print(f"{a.code} of {a.party} and {b.code} of {b.party}", style="bold", highlight=False, markup=False)
+        output.print(str(each), highlight=False, markup=False, soft_wrap=True)
+
+
+def _findings(found: Concordance) -> list[dict[str, str]]:
+    return [{"what": each.what, "outcome": each.outcome, "sentence": each.sentence} for each in found.findings]
+
+
+def require_signer(file: Path | None, *, party: str | None, openings: Path | None) -> None:
+    """Refuse options of `dcshap explain` that do not go together, before anything is explained."""
+    if file is not None and party is None:
+        raise InputError("--receipt needs --party: a receipt is signed by the party that explains.")
+    if openings is not None and file is None:
+        raise InputError("--openings is for receipts: name their file with --receipt.")
+
+
+def issue_receipts(trained: Run, explanation: PartyExplanation, path: Path, *, openings: Path | None) -> None:
+    """Write a receipt for every row that was explained, and their openings to a private file beside it."""
+    codes: list[Any] = [None] * len(explanation) if openings is None else list(read_openings(openings))
+    if len(codes) != len(explanation):
+        raise InputError(f"--openings must hold one opening per row. Got {len(codes)} for {len(explanation)} rows.")
+    issued = [trained.collaboration.receipt(explanation, sample=at, opening=code) for at, code in enumerate(codes)]
+    beside = write_receipts(path, issued)
+    error_console.print(
+        f"Receipts written to {path}. Who has their openings, in {beside}, can check which record each is of: give "
+        f"them only to those who may know the record.",
+        highlight=False,
+        markup=False,
+    )

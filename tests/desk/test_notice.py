@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import zlib
+from base64 import a85decode
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcshap import HorizontalCollaboration, Schema, shapley_values
+from dcshap.desk.notice import Case, notice
+from dcshap.exceptions import InputError
+from dcshap.explanation import PartyExplanation
+from dcshap.languages import LANGUAGES
+from dcshap.schema.columns import Category, Number
+
+DECISIONS = {
+    "en": "Your application was declined.",
+    "de": "Ihr Antrag wurde abgelehnt.",
+    "ja": "お申し込みはお断りすることとなりました。",
+}
+
+
+@pytest.fixture(scope="module")
+def collaboration() -> HorizontalCollaboration:
+    rng = np.random.default_rng(0)
+    n = 200
+    table = pd.DataFrame(
+        {
+            "income": rng.integers(0, 50, n) * 100.0,
+            "debt": rng.integers(0, 30, n) * 100.0,
+            "creed": rng.choice(["north", "south"], n),
+        }
+    )
+    labels = (table["income"] - table["debt"] + 900 * (table["creed"] == "north") > 1500).astype(int)
+    columns = (Number("income", 0, 5000, 2500), Number("debt", 0, 3000, 1500))
+    schema = Schema((*columns, Category("creed", ("north", "south"), "onehot", "north", sensitive=True)))
+    halves = {"bank": (table[:100], labels[:100]), "shop": (table[100:], labels[100:])}
+    return HorizontalCollaboration(schema=schema, random_state=0).fit(halves)
+
+
+@pytest.fixture(scope="module")
+def explained(collaboration) -> PartyExplanation:
+    rows = pd.DataFrame({"income": [700.0], "debt": [2900.0], "creed": ["south"]})
+    found: PartyExplanation = collaboration.explain(rows, party="bank")
+    return found
+
+
+@pytest.fixture
+def case(collaboration, explained):
+    def make(language: str = "en", **changed: Any) -> Case:
+        given: dict[str, Any] = {
+            "identifier": "K-17",
+            "decided": date(2026, 11, 20),
+            "decision": DECISIONS[language],
+            "organisation": "Bank <North>\nHarbour 1",
+            "recipient": "Kim Doe\nRoad 2",
+            "contact": "review@bank.example",
+            "explanation": explained,
+            "outcome": "repaid",
+            "sensitive": collaboration.schema_.sensitive,
+            "contributors": {"bank": "accounts", "shop": "purchases"},
+            "days": 30,
+            "authority": "Ombudsman\nSquare 3",
+            "receipt": collaboration.receipt(explained),
+        }
+        return Case(**(given | changed))
+
+    return make
+
+
+def japanese_in(content: bytes) -> str:
+    """What a PDF shows in its Japanese font, whose two-byte codes are UTF-16."""
+    found = []
+    for stream in re.findall(rb"stream\r?\n(.*?)endstream", content, flags=re.DOTALL):
+        try:
+            page = zlib.decompress(a85decode(b"<~" + stream.strip(), adobe=True))
+        except (ValueError, zlib.error):
+            continue  # a font
+        for literal in re.findall(rb"\(((?:\\.|[^\\()])*)\) Tj", page, flags=re.DOTALL):
+            codes = re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), literal)
+            found.append(re.sub(rb"\\(.)", rb"\1", codes, flags=re.DOTALL).decode("utf-16-be", errors="replace"))
+    return "".join(found)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_letter_says_all_that_it_must(case, language):
+    one = case(language)
+    letter = notice(one, language=language)
+    reasons = one.explanation.reasons(language=language, without=one.sensitive, outcome="repaid")
+    assert len(reasons) == 2
+    for text in (
+        *(DECISIONS[language], "K-17", "2026", "review@bank.example", "accounts", "shop", "30", "Ombudsman"),
+        *(reason.sentence for reason in reasons),
+        *(one.receipt.code, one.receipt.opening, "Bank &lt;North&gt;"),
+    ):
+        assert text in letter.html, text
+    assert f'<html lang="{language}">' in letter.html
+    assert len(letter.parts) == 6
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_of_a_sensitive_column_is_in_the_letter(case, language):
+    one = case(language)
+    assert "creed" in [reason.feature for reason in one.explanation.reasons(9)]
+    letter = notice(one, language=language)
+    assert not re.search("creed|south", letter.html)
+    assert not re.search("creed|south", repr(letter))  # all that the PDF is made of
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed")
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_pdf_shows_what_the_page_shows(case, language, tmp_path):
+    letter = notice(case(language), language=language)
+    (tmp_path / "letter.pdf").write_bytes(letter.pdf())
+    done = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "letter.pdf", "-"], capture_output=True, text=True, check=True
+    )
+    shown = "".join(done.stdout.split())
+    for part in letter.parts:
+        for text in (part.heading, *part.before, *part.items):
+            assert "".join(text.split()) in shown, text
+    assert "Bank<North>" in shown
+
+
+def test_the_japanese_pdf_holds_every_sign_of_the_letter(case):
+    letter = notice(case("ja"), language="ja")
+    shown = japanese_in(letter.pdf())
+    for part in letter.parts:
+        for text in (part.heading, *part.before, *part.items):
+            wanted = [sign for sign in text if ord(sign) > 0x3000]
+            assert [sign for sign in wanted if sign not in shown] == [], text
+    assert "決定の内容" in shown
+
+
+def test_the_same_letter_is_the_same_file(case):
+    one = case(receipt=None)
+    assert notice(one).pdf() == notice(one).pdf()
+    assert notice(one).pdf().startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_long_texts_and_many_reasons_fill_several_pages(case, language):
+    rng = np.random.default_rng(0)
+    names = [f"a_very_long_name_without_any_space_that_must_be_broken_somewhere_{'x' * 80}_{j}" for j in range(40)]
+    X = pd.DataFrame(rng.normal(size=(1, 40)), columns=names)
+    many = shapley_values(lambda Z: np.asarray(Z).sum(axis=1), X, 0 * X)
+    one = case(
+        language,
+        explanation=many,
+        outcome=None,
+        n_reasons=40,
+        decision=400 * "Text 文 ",
+        contributors={f"party {k} " * 20: "data " * 60 for k in range(9)},
+    )
+    letter = notice(one, language=language)
+    assert len(letter.parts[1].items) > 15
+    assert letter.pdf().count(b"/Type /Page\n") + letter.pdf().count(b"/Type /Page ") >= 3
+
+
+def test_a_reason_of_another_organisation_says_whom_to_ask(case, explained):
+    seen = PartyExplanation.of(explained, bars={"debt": ("shop",)})
+    letter = notice(case(explanation=seen, contributors={}))
+    assert any(item.endswith("Which information that is, shop can tell you.") for item in letter.parts[1].items)
+    assert letter.parts[3].items == ("bank", "shop")
+
+
+def test_who_is_not_known_to_contribute_is_not_named(case):
+    X = pd.DataFrame({"a": [1.0]})
+    alone = shapley_values(lambda Z: np.asarray(Z)[:, 0], X, 0 * X)
+    letter = notice(case(explanation=alone, outcome=None, contributors={}, days=None, authority="", receipt=None))
+    assert len(letter.parts) == 5
+    assert letter.foot == ()
+    assert "days" not in letter.parts[-1].before[0]
+    assert "%" not in letter.parts[0].before[1]
+
+
+def test_without_a_reason_the_letter_says_so(case, collaboration):
+    typical = collaboration.explain(
+        pd.DataFrame({"income": [2500.0], "debt": [1500.0], "creed": ["north"]}), party="bank"
+    )
+    letter = notice(case(explanation=typical))
+    assert letter.parts[1].before[0].startswith("No single piece of information")
+
+
+def test_a_comparison_with_a_population_says_how_many(case, collaboration):
+    rows = pd.DataFrame({"income": [700.0], "debt": [2900.0], "creed": ["south"]})
+    compared = collaboration.explain(rows, party="bank", reference="background", n_background=7)
+    assert "with 7 cases" in notice(case(explanation=compared)).parts[2].before[0]
+
+
+def test_a_font_that_is_none_is_refused(case, tmp_path):
+    (tmp_path / "font.ttf").write_bytes(b"nothing")
+    with pytest.raises(InputError, match="TrueType"):
+        notice(case()).pdf(font=tmp_path / "font.ttf")
+
+
+def test_an_unknown_language_is_refused(case):
+    with pytest.raises(InputError, match="`language` must be"):
+        notice(case(), language="xx")
