@@ -57,10 +57,11 @@ def test_an_export_holds_all_that_the_pages_show(desk, officer, person, auditor)
 
 def test_the_audits_verdict_is_shown_where_there_is_one(desk, auditor):
     assert "No audit was given" in auditor.get("/audit").text
-    desk.audit = {"verdict": "acceptable", "lines": ["rows cannot be decoded"]}
+    line = {"attack": "lattice", "attacker": "analyst", "verdict": "pass", "words": "No row was decoded.", "advice": ""}
+    desk.audit = {"verdict": "warn", "lines": [line]}
     page = text_of(auditor.get("/audit").text)
-    assert "acceptable" in page
-    assert "rows cannot be decoded" in page
+    assert "Verdict on what this party sends: warn" in page
+    assert "lattice analyst pass No row was decoded." in page
 
 
 def test_an_operator_sees_state_and_no_case(desk):

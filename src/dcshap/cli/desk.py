@@ -154,7 +154,9 @@ def _audit(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path} must be what `dcshap audit --json` printed. It is not JSON.") from error
-    if not isinstance(content, dict):
+    lines = content.get("lines") if isinstance(content, dict) else None
+    shown = {"attack", "attacker", "verdict", "words", "advice"}
+    if not isinstance(lines, list) or not all(isinstance(line, dict) and shown <= set(line) for line in lines):
         raise InputError(f"{path} must be what `dcshap audit --json` printed. It is something else.")
     return content
 

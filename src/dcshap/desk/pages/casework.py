@@ -108,6 +108,7 @@ def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
         case=case,
         shown=[_shown(desk, each, several=len(kept) > 1) for each in kept],
         trouble=trouble,
+        newest=kept[0],
         reference=reference,
         references=[(kind, COMPARED_WITH.get(kind, kind)) for kind in desk.cases.references],
         can_change=desk.cases.can_change,
