@@ -12,7 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from dcshap.cli.desk import _cases
 from dcshap.cli.tables import About, Run
+from dcshap.exceptions import StorageError
 from tests.desk.people import horizontal, table
 
 ROOT = Path(__file__).parents[2]
@@ -94,3 +96,18 @@ def test_what_does_not_fit_is_said_in_words(said, arguments, words):
     code, text = said("desk", *arguments)
     assert code == 1
     assert words in text
+
+
+def test_a_run_that_was_trained_again_is_noticed_while_the_desk_is_open(tmp_path):
+    X, _ = table()
+    X.to_csv(tmp_path / "cases.csv", index=False)
+    first, second = horizontal(0), horizontal(1)
+    Run(first, About("horizontal", "paid", None)).save(tmp_path / "run")
+    options = {"kit": None, "collaboration": None, "identifier": None}
+    cases, _ = _cases(str(tmp_path / "run"), [str(tmp_path / "cases.csv")], "north", **options)
+    assert cases.run == first.analyst_.run
+    Run(second, About("horizontal", "paid", None)).save(tmp_path / "run")
+    assert cases.run == second.analyst_.run
+    (tmp_path / "run").rename(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match="cannot be read now"):
+        _ = cases.run

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dcshap.desk.accounts import Role
+from dcshap.desk.enquiries import ANSWERS
 from dcshap.desk.exposition import exposed
 from dcshap.desk.onsite import HorizontalCases, Source
 from tests.desk.conftest import vertical_desk
@@ -81,11 +82,20 @@ def test_reasons_travel_sealed_from_one_desk_to_the_other(together, tmp_path):
     assert "spent" in shown or "visits" in shown
     released = answering.post("/requests/release", {"request": request})
     assert released.status_code == 200
-    sealed = bank.enquiries.mail.arrived("bank")
+    sealed = bank.enquiries.mail.arrived("bank", ANSWERS)
     assert all("spent" not in text and "visits" not in text for text in sealed)
     page = text_of(asking.get(place).text)
     assert "spent" in page or "visits" in page
     assert [line.act for line in shop.journal.lines()][-1] == "released reasons"
+
+
+def test_what_is_no_letter_is_left_alone(together, tmp_path):
+    bank = vertical_desk(together, "bank", tmp_path)
+    (tmp_path / "mail" / "bank").mkdir(parents=True)
+    for at, text in enumerate(["", "{", "[]", '{"format": "another"}']):
+        (tmp_path / "mail" / "bank" / f"{at}.json").write_text(text)
+    assert Browser(bank, Role.OFFICER).get("/requests").status_code == 200
+    bank.close()
 
 
 def test_a_sealed_answer_that_was_changed_is_refused(together, tmp_path):
@@ -93,7 +103,7 @@ def test_a_sealed_answer_that_was_changed_is_refused(together, tmp_path):
     asking, answering = Browser(bank, Role.OFFICER), Browser(shop, Role.OFFICER)
     asking.post(f"/cases/{handle(bank)}/ask", {"organisation": "shop"})
     answering.post("/requests/release", {"request": shop.enquiries.letters()[0][1]})
-    sealed = bank.enquiries.mail.arrived("bank")[0]
+    sealed = bank.enquiries.mail.arrived("bank", ANSWERS)[0]
     changed = re.sub(r'"sealed": "(.)', lambda found: f'"sealed": "{"B" if found[1] != "B" else "C"}', sealed)
     answer = asking.post(f"/cases/{handle(bank)}/answer", {"sealed": changed})
     assert answer.status_code == 422

@@ -123,6 +123,7 @@ def test_a_mistake_in_the_desk_is_said_in_words_and_shows_nothing_of_it(desk, of
         answer = http.get(f"/cases/{handle(desk)}")
     assert answer.status_code == 500
     assert "The desk made a mistake" in answer.text
+    assert answer.headers["Content-Security-Policy"] == HEADERS["Content-Security-Policy"]
     assert "4711" not in answer.text
 
 

@@ -65,7 +65,7 @@ METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 def served(desk) -> dict[str, set[str]]:
     """The paths that the application answers under, and by which methods."""
     found: dict[str, set[str]] = {}
-    for route in create_app(desk, hosts={HOST}).routes:
+    for route in create_app(desk, hosts={HOST}).app.routes:
         if isinstance(route, Route):
             found.setdefault(route.path, set()).update((route.methods or set()) - {"HEAD"})
         else:

@@ -151,7 +151,7 @@ def _stamp(folder: Path) -> Hashable:
 
 def _audit(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path} must be what `dcshap audit --json` printed. It is not JSON.") from error
     lines = content.get("lines") if isinstance(content, dict) else None

@@ -13,14 +13,13 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from dcshap.desk.cases import UnknownCaseError
-from dcshap.desk.guard import Guard
+from dcshap.desk.guard import Guard, TooLargeError
 from dcshap.desk.pages import PAGES
 from dcshap.desk.routing import Entering, Page, RefusedError, Visit, see
 from dcshap.desk.state import Desk
@@ -33,7 +32,7 @@ FORM_FIELD = "form_token"
 LONGEST_FIELD = 100_000
 
 
-def create_app(desk: Desk, *, hosts: Collection[str], https: bool = False) -> Starlette:
+def create_app(desk: Desk, *, hosts: Collection[str], https: bool = False) -> Guard:
     """The application of a desk.
 
     Parameters
@@ -46,11 +45,15 @@ def create_app(desk: Desk, *, hosts: Collection[str], https: bool = False) -> St
     """
     door = _Door(desk, https=https)
     routes: list[Any] = [Route(page.path, door.endpoint(page), methods=[page.method]) for page in PAGES]
-    return Starlette(
+    app = Starlette(
         routes=[*routes, Mount("/static", StaticFiles(directory=STATIC), name="static")],
-        middleware=[Middleware(Guard, hosts=hosts, https=https)],
-        exception_handlers={HTTPException: door.not_found, Exception: door.failed},
+        exception_handlers={
+            HTTPException: door.not_found,
+            TooLargeError: door.too_large,
+            Exception: door.failed,
+        },
     )
+    return Guard(app, hosts=hosts, https=https)  # outermost, so that also what went wrong passes it
 
 
 class _Door:
@@ -70,6 +73,12 @@ class _Door:
     async def not_found(self, request: Request, error: Exception) -> Response:  # noqa: ARG002 - as below
         """A path or method that no page has."""
         return self._refused(request, Visit("", "", None), RefusedError.unknown())
+
+    async def too_large(self, request: Request, error: Exception) -> Response:  # noqa: ARG002
+        """A form that is larger than any of the desk's."""
+        text = "This is more than any form here holds. Nothing was changed."
+        refusal = RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That does not fit", text)
+        return self._refused(request, Visit("", "", None), refusal)
 
     async def failed(self, request: Request, error: Exception) -> Response:  # noqa: ARG002
         """What is said of a mistake in the desk itself; the server's log says where it is."""

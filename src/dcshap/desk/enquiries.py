@@ -106,12 +106,13 @@ class Mail:
         fresh.replace(place / f"{identifier}.json")
         return True
 
-    def arrived(self, recipient: str) -> list[str]:
-        """The letters for somebody."""
+    def arrived(self, recipient: str, form: str) -> list[str]:
+        """The letters of a form for somebody; what is none is left where it is."""
         place = None if self._folder is None else self._folder / recipient
         if place is None or not place.is_dir():
             return []
-        return [file.read_text(encoding="utf-8") for file in sorted(place.glob("*.json"))]
+        texts = [file.read_text(encoding="utf-8", errors="replace") for file in sorted(place.glob("*.json"))]
+        return [text for text in texts if _is_of(text, form)]
 
 
 class Enquiries:
@@ -182,15 +183,14 @@ class Enquiries:
         waiting = {each.identifier for each in found if not each.answer}
         if not waiting:
             return found
-        for text in self.mail.arrived(self._cases.party):
-            if json.loads(text).get("format") == ANSWERS and json.loads(text)["identifier"] in waiting:
+        for text in self.mail.arrived(self._cases.party, ANSWERS):
+            if _parsed(text, ANSWERS).get("identifier") in waiting:
                 self.open_answer(handle, text, note)
         return self.of(handle)
 
     def letters(self) -> list[tuple[Letter, str]]:
         """The requests of others that have arrived on this machine, read and as text."""
-        arrived = [text for text in self.mail.arrived(self._cases.party) if json.loads(text).get("format") == ASKS]
-        return [(Letter.read(text), text) for text in arrived]
+        return [(Letter.read(text), text) for text in self.mail.arrived(self._cases.party, ASKS)]
 
     def of(self, handle: str) -> list[Enquiry]:
         """The requests about a case, oldest first."""
@@ -198,6 +198,14 @@ class Enquiries:
         query = sa.select(*(table.c[name] for name in names)).where(table.c.handle == handle).order_by(table.c.asked)
         with self._database.read() as connection:
             return [Enquiry(**row) for row in connection.execute(query).mappings()]
+
+
+def _is_of(text: str, form: str) -> bool:
+    try:
+        _parsed(text, form)
+    except InputError:
+        return False
+    return True
 
 
 def _parsed(text: str, form: str) -> Mapping[str, Any]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from http import HTTPStatus
 
+from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "TooLargeError"]
 
 LARGEST_BODY = 256 * 1024
 POLICY = (
@@ -41,20 +42,20 @@ class Guard:
 
     Parameters
     ----------
-    app : ASGI application
+    app : Starlette
     hosts : collection of str
         What `Host` may be: name and port.
     https : bool
     """
 
-    def __init__(self, app: ASGIApp, *, hosts: Collection[str], https: bool) -> None:
-        self._app, self._hosts, self._https = app, frozenset(hosts), https
+    def __init__(self, app: Starlette, *, hosts: Collection[str], https: bool) -> None:
+        self.app, self._hosts, self._https = app, frozenset(hosts), https
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":  # the desk has no websockets
             if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
+                await self.app(scope, receive, send)
             return
 
         async def send_guarded(message: Message) -> None:
@@ -66,11 +67,7 @@ class Guard:
         if refusal is not None:
             await PlainTextResponse(refusal, HTTPStatus.FORBIDDEN)(scope, receive, send_guarded)
             return
-        try:
-            await self._app(scope, _limited(receive), send_guarded)
-        except TooLargeError:
-            answer = PlainTextResponse("This is more than any form here holds.", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-            await answer(scope, receive, send_guarded)
+        await self.app(scope, _limited(receive), send_guarded)
 
     def _refusal(self, scope: Scope) -> str | None:
         """Why a request is not let in; None where it is."""

@@ -109,7 +109,8 @@ class Library:
             .order_by(explanations.c.made.desc())
         )
         with self._database.read() as connection:
-            by_run = {row.run: row.identifier for row in reversed(connection.execute(query).all())}
+            # Of two that were made at the same moment, the first: what was shown stays.
+            by_run = {row.run: row.identifier for row in connection.execute(query)}
         found = [self.get(identifier) for identifier in by_run.values()]
         return sorted((each for each in found if each is not None), key=lambda each: each.made, reverse=True)
 

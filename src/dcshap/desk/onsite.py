@@ -20,7 +20,7 @@ from dcshap import Disagreement, Explanation, HorizontalCollaboration, Schema, V
 from dcshap._typing import FloatArray
 from dcshap.collaboration.records import identifiers
 from dcshap.desk.cases import Cases
-from dcshap.exceptions import DcshapWarning, InputError
+from dcshap.exceptions import DcshapWarning, InputError, StorageError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt, receipt_of
 
@@ -63,9 +63,12 @@ class _RunCases(Cases):
 
     def _current(self) -> Any:
         with self._lock:
-            stamp = self._source.stamp()
-            if self._collaboration is None or stamp != self._stamp:
-                self._collaboration, self._stamp, self._predictions = self._source.load(), stamp, None
+            try:
+                stamp = self._source.stamp()
+                if self._collaboration is None or stamp != self._stamp:
+                    self._collaboration, self._stamp, self._predictions = self._source.load(), stamp, None
+            except OSError as error:
+                raise StorageError("The run cannot be read now: it may be being written. Try again.") from error
             return self._collaboration
 
     @property
