@@ -18,7 +18,10 @@ def main(folder: Path, url: str, port: int) -> None:
     run = people.horizontal()
     cases = HorizontalCases(Source(lambda: run, lambda: 0), "north", people.people())
     cases.predictions()
+    child = 0
     for _ in sys.stdin:
+        if child:
+            os.waitpid(child, 0)  # it was killed, but may not have given its port back yet
         child = os.fork()
         if child == 0:
             opening = Opening(people.make_desk(folder, cases, url=url or None), port=port)

@@ -26,6 +26,8 @@ SEEN_EVERY = 60.0  # seconds between two notes that a session is used
 SHORTEST_PASSWORD = 12
 _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # without those that look like another
 
+_SESSION = sa.select(sessions).where(sessions.c.token == sa.bindparam("wanted"))
+
 
 class Role(StrEnum):
     """What somebody may do at the desk."""
@@ -110,7 +112,7 @@ class Accounts:
         """The session of a token, unless it has ended or was not used for too long."""
         at = time.time()
         with self._database.read() as connection:
-            found = connection.execute(sa.select(sessions).where(sessions.c.token == _digest(token))).first()
+            found = connection.execute(_SESSION, {"wanted": _digest(token)}).first()
         if found is None or found.ends < at or found.seen < at - IDLE:
             return None
         if found.seen < at - SEEN_EVERY:

@@ -136,20 +136,23 @@ class Database:
         if not self.postgresql:
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
             sa.event.listen(self._engine, "begin", _begin_sqlite)
+        self._writing = self._engine.execution_options(desk_writes=True)
+        self._reading = (
+            self._engine.execution_options(isolation_level="AUTOCOMMIT") if self.postgresql else self._engine
+        )
         with self.write() as connection:
             _metadata.create_all(connection)
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A transaction that sees one state of the database."""
-        with _understood(), self._engine.begin() as connection:
+        """A connection to ask: every query sees one state of the database."""
+        with _understood(), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that is the only one that writes: all of it is on disk at the end, or nothing."""
-        writing = self._engine.execution_options(desk_writes=True)
-        with _understood(), writing.begin() as connection:
+        with _understood(), self._writing.begin() as connection:
             if self.postgresql:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS_LOCK)))
             yield connection
@@ -180,5 +183,6 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    writes = connection.get_execution_options().get("desk_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    # A single query sees one state of the database without a transaction of its own.
+    if connection.get_execution_options().get("desk_writes", False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -53,6 +53,13 @@ class Enquiry:
         return list(json.loads(self.answer)["reasons"]) if self.answer else []
 
 
+_ABOUT = (
+    sa.select(*(table.c[name] for name in Enquiry.__annotations__))
+    .where(table.c.handle == sa.bindparam("of"))
+    .order_by(table.c.asked)
+)
+
+
 @dataclass(frozen=True)
 class Letter:
     """A request that arrived from another organisation."""
@@ -194,10 +201,8 @@ class Enquiries:
 
     def of(self, handle: str) -> list[Enquiry]:
         """The requests about a case, oldest first."""
-        names = tuple(Enquiry.__annotations__)
-        query = sa.select(*(table.c[name] for name in names)).where(table.c.handle == handle).order_by(table.c.asked)
         with self._database.read() as connection:
-            return [Enquiry(**row) for row in connection.execute(query).mappings()]
+            return [Enquiry(**row) for row in connection.execute(_ABOUT, {"of": handle}).mappings()]
 
 
 def _is_of(text: str, form: str) -> bool:

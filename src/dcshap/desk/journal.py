@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +23,7 @@ from dcshap.exceptions import StorageError
 __all__ = ["Journal", "Line", "Note", "now"]
 
 _BEGINNING = "0" * 64
+_NEWEST = sa.select(table.c.number, table.c.digest).order_by(table.c.number.desc()).limit(1)
 
 
 def now() -> str:
@@ -60,6 +61,7 @@ class Line:
 @dataclass
 class _Waiting:
     notes: Sequence[Note]
+    also: Callable[[sa.Connection], object] | None
     written: bool = False
     error: StorageError | None = None
 
@@ -79,9 +81,16 @@ class Journal:
         self._gate, self._writing = threading.Lock(), threading.Lock()
         self._pending: list[_Waiting] = []
 
-    def record(self, *notes: Note) -> None:
-        """Write lines; they are on disk on return. What other threads wait to have written goes along."""
-        mine = _Waiting(notes)
+    def record(self, *notes: Note, also: Callable[[sa.Connection], object] | None = None) -> None:
+        """Write lines; they are on disk on return. What other threads wait to have written goes along.
+
+        Parameters
+        ----------
+        *notes : Note
+        also : callable, optional
+            Writes something else in the same transaction.
+        """
+        mine = _Waiting(notes, also)
         with self._gate:
             self._pending.append(mine)
         with self._writing:
@@ -95,6 +104,9 @@ class Journal:
     def _write(self, batch: Sequence[_Waiting]) -> None:
         try:
             with self._database.write() as connection:
+                for each in batch:
+                    if each.also is not None:
+                        each.also(connection)
                 self.append(connection, *(note for each in batch for note in each.notes))
         except StorageError as error:
             for each in batch:
@@ -162,8 +174,7 @@ class Journal:
 
     @staticmethod
     def _head(connection: sa.Connection) -> tuple[int, str]:
-        newest = sa.select(table.c.number, table.c.digest).order_by(table.c.number.desc()).limit(1)
-        found = connection.execute(newest).first()
+        found = connection.execute(_NEWEST).first()
         return (0, _BEGINNING) if found is None else (int(found.number), str(found.digest))
 
     def _chained(self, last: str, content: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from dcshap.desk.cases import Cases
 from dcshap.desk.database import Database, explanations
 from dcshap.desk.database import cases as known_cases
-from dcshap.desk.journal import now
+from dcshap.desk.journal import Journal, now
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt
 
@@ -24,6 +24,13 @@ __all__ = ["Kept", "Library"]
 
 CASE, WHAT_IF = "case", "what if"
 AT_HAND = 500  # explanations that need not be read again
+
+_SHOWN = (
+    sa.select(explanations.c.identifier, explanations.c.run)
+    .where(explanations.c.handle == sa.bindparam("of"), explanations.c.purpose == CASE)
+    .where(explanations.c.reference == sa.bindparam("kind"))
+    .order_by(explanations.c.made.desc())
+)
 
 
 @dataclass(frozen=True)
@@ -53,13 +60,15 @@ class Library:
     Parameters
     ----------
     database : Database
+    journal : Journal
+        What is shown is stored together with other threads' lines.
     cases : Cases
     key : bytes
         Makes handles unguessable.
     """
 
-    def __init__(self, database: Database, cases: Cases, key: bytes) -> None:
-        self._database, self._cases, self._key = database, cases, key
+    def __init__(self, database: Database, journal: Journal, cases: Cases, key: bytes) -> None:
+        self._database, self._journal, self._cases, self._key = database, journal, cases, key
         self._records = {self._made_handle(record): record for record in cases.records()}
         self._at_hand: OrderedDict[str, Kept] = OrderedDict()
         self._lock = threading.Lock()
@@ -102,15 +111,9 @@ class Library:
 
     def shown_before(self, handle: str, *, reference: str) -> list[Kept]:
         """The explanations of a case that there are already, newest first, one for each training."""
-        query = (
-            sa.select(explanations.c.identifier, explanations.c.run)
-            .where(explanations.c.handle == handle, explanations.c.purpose == CASE)
-            .where(explanations.c.reference == reference)
-            .order_by(explanations.c.made.desc())
-        )
         with self._database.read() as connection:
             # Of two that were made at the same moment, the first: what was shown stays.
-            by_run = {row.run: row.identifier for row in connection.execute(query)}
+            by_run = {row.run: row.identifier for row in connection.execute(_SHOWN, {"of": handle, "kind": reference})}
         found = [self.get(identifier) for identifier in by_run.values()]
         return sorted((each for each in found if each is not None), key=lambda each: each.made, reverse=True)
 
@@ -148,10 +151,8 @@ class Library:
         content = io.BytesIO()
         explanation.save(content)
         row = {name: value for name, value in vars(kept).items() if name != "explanation"}
-        with self._database.write() as connection:
-            connection.execute(
-                explanations.insert(), row | {"content": content.getvalue(), "answer": json.dumps(answer)}
-            )
+        row |= {"content": content.getvalue(), "answer": json.dumps(answer)}
+        self._journal.record(also=lambda connection: connection.execute(explanations.insert(), row))
         self._remember(kept)
         return kept
 

@@ -53,6 +53,7 @@ class _RunCases(Cases):
         self._table = own.set_axis(pd.Index(identifiers(own)))
         self._position = {record: at for at, record in enumerate(self._table.index)}
         self._lock = threading.RLock()  # one explanation at a time: they use all there is of a core
+        self._loading = threading.RLock()  # apart, so that what was explained before is shown meanwhile
         self._stamp: Hashable = None
         self._collaboration: Any = None
         self._predictions: FloatArray | None = None
@@ -62,7 +63,7 @@ class _RunCases(Cases):
         self.organisations = tuple(name for name in collaboration.parties_ if name != party)
 
     def _current(self) -> Any:
-        with self._lock:
+        with self._loading:
             try:
                 stamp = self._source.stamp()
                 if self._collaboration is None or stamp != self._stamp:
@@ -95,7 +96,7 @@ class _RunCases(Cases):
         return self._table.iloc[[at]]
 
     def predictions(self) -> FloatArray:
-        with self._lock:
+        with self._loading:
             collaboration = self._current()
             if self._predictions is None:
                 self._predictions = self._predicted(collaboration)

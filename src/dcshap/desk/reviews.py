@@ -35,6 +35,9 @@ class Review:
     officer: str = ""
 
 
+_ABOUT = sa.select(table).where(table.c.handle == sa.bindparam("of")).order_by(table.c.asked)
+
+
 class Reviews:
     """What was asked for, in a database, each with its line in the journal."""
 
@@ -66,7 +69,8 @@ class Reviews:
 
     def of(self, handle: str) -> list[Review]:
         """The requests about a case, oldest first."""
-        return self._found(table.c.handle == handle)
+        with self._database.read() as connection:
+            return [Review(**row) for row in connection.execute(_ABOUT, {"of": handle}).mappings()]
 
     def all(self) -> list[Review]:
         """All requests, oldest first."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from anyio import to_thread
 
 from dcshap.desk.application import create_app
 from dcshap.desk.state import Desk
@@ -19,6 +20,7 @@ from dcshap.exceptions import InputError
 
 __all__ = ["Opening", "serve"]
 
+THREADS = 8  # pages at work at once; more would only take the interpreter from each other
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -100,6 +102,7 @@ def serve(openings: Sequence[tuple[Opening, socket.socket]]) -> None:
             server.should_exit = True
 
     async def run() -> None:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
         loop = asyncio.get_running_loop()
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(each, end)

@@ -84,7 +84,7 @@ class Desk:
         self.database = Database(self.url or f"sqlite:///{self.folder.resolve() / 'desk.db'}")
         self.journal = Journal(self.database, self.key)
         self.accounts = Accounts(self.database, self.key)
-        self.library = Library(self.database, self.cases, self.key)
+        self.library = Library(self.database, self.journal, self.cases, self.key)
         self.reviews = Reviews(self.database, self.journal)
         self.enquiries = Enquiries(self.database, self.journal, self.cases, Mail(self.mail))
         self.renderer = Renderer(self.accounts, self.words, self.cases.party)
