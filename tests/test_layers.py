@@ -10,7 +10,7 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables", "_bytes", "_separated", "_sources"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_separated", "_sources", "_machine", "_disk", "_arrow", "_yaml"}
 METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -19,23 +19,28 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
-    "_bytes": {"exceptions", "_typing"},
+    "_arrow": set(),
+    "_bytes": {"exceptions", "_typing", "_arrow"},
     "_separated": {"exceptions", "_typing"},
     "_sources": {"exceptions", "_typing", "_separated"},
+    "_machine": set(),
+    "_yaml": {"exceptions"},
+    "_disk": {"exceptions"},
     "languages": BASE,
     "schema": BASE,
     "storage": BASE,
     "shapley": BASE | {"languages"},
     "datasets": BASE,
     "collaboration": BASE | {"schema", "storage"},
+    "audit": BASE | {"schema", "storage", "collaboration"},
     "explanation": METHOD,
     "protocol": BASE | {"collaboration", "explanation"},
-    "collaborations": METHOD | {"protocol"},
-    "report": METHOD | {"collaborations"},
-    "federation": PUBLIC | {"protocol"},
-    "paper": PUBLIC | {"collaborations", "report"},
-    "desk": PUBLIC | {"collaborations", "report", "federation", "protocol"},
-    "cli": PUBLIC | {"collaborations", "report", "federation", "paper", "desk"},
+    "collaborations": METHOD | {"protocol", "audit"},
+    "report": METHOD | {"collaborations", "audit"},
+    "federation": PUBLIC | {"protocol", "audit"},
+    "paper": PUBLIC | {"collaborations", "report", "audit"},
+    "desk": PUBLIC | {"collaborations", "report", "federation", "protocol", "audit"},
+    "cli": PUBLIC | {"collaborations", "report", "federation", "paper", "desk", "audit"},
     "__main__": {"cli"},
 }
 
@@ -177,6 +182,8 @@ def test_a_planted_upward_import_is_found(tree, line):
         ("collaboration", "shapley"),
         ("collaboration", "explanation"),
         ("collaboration", "protocol"),
+        ("collaboration", "audit"),
+        ("audit", "explanation"),
         ("explanation", "protocol"),
         ("explanation", "collaborations"),
         ("protocol", "collaborations"),
