@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from dcshap import HorizontalCollaboration, datasets
 from dcshap.desk.accounts import Role
@@ -30,6 +31,7 @@ CACHED = 200  # cases that were shown before
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
+    threadpool_limits(1)  # as `dcshap desk` does
     adult = datasets.load_adult("train")
     n_views, n_fresh = (500, 50) if quick else (5000, 400)
     parts = datasets.label_skew(adult.target, random_state=0)
