@@ -45,6 +45,21 @@ def test_the_views_of_a_vertical_run_agree_by_owen_values(files, vertical_run):
     assert all(row["own features"] < 1e-9 and row["DC Features"] < 1e-9 for row in owen)
 
 
+def test_both_kinds_of_runs_explain_against_a_background(files, run, vertical_run):
+    background = ("--reference", "background", "--n-background", 5, "--json")
+    north, south = (
+        json.loads(dcshap("explain", run, "rows.csv", "--party", name, *background, cwd=files).stdout)
+        for name in ("north", "south")
+    )
+    np.testing.assert_allclose(north["values"], south["values"], rtol=0, atol=1e-9)
+    assert north["reference_fingerprint"] == south["reference_fingerprint"]
+    done = dcshap("explain", vertical_run, "records.csv", "--index", "owen", *background, cwd=files)
+    assert done.returncode == 0, done.stderr
+    predicted = json.loads(dcshap("predict", vertical_run, "records.csv", "--json", cwd=files).stdout)
+    yes = [row["P(yes)"] for row in predicted]
+    np.testing.assert_allclose(np.array(json.loads(done.stdout)["predictions"])[:, 1], yes, rtol=0, atol=1e-8)
+
+
 def test_a_party_of_a_vertical_run_sees_its_features_and_one_bar(files, vertical_run):
     done = dcshap("explain", vertical_run, "records.csv", "--party", "clinic", "--json", cwd=files)
     assert done.returncode == 0, done.stderr

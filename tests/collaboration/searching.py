@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,14 +29,15 @@ def parts_of(value: Any) -> Iterator[Any]:
 def _opened(value: Any) -> list[Any] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, entry.name) for entry in dataclasses.fields(value)]
-    if isinstance(value, Mapping):
-        return [*value.keys(), *value.values()]
-    if isinstance(value, pd.DataFrame):
-        return [*value.columns, value.index, *(value[column] for column in value.columns)]
+    if isinstance(value, Mapping | pd.DataFrame):
+        more = [value.index] if isinstance(value, pd.DataFrame) else []
+        return [*value.keys(), *more, *(value[key] for key in value)]
     if isinstance(value, pd.Index | pd.Series | BaseEstimator):
         return [vars(value) if isinstance(value, BaseEstimator) else value.to_numpy()]
     if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
         return list(value.ravel().tolist())
+    if isinstance(value, str):
+        return [json.loads(value)] if value.startswith("{") else None
     return list(value) if isinstance(value, list | tuple | set | frozenset) else None
 
 

@@ -1,4 +1,4 @@
-"""Every table of `dcshap.protocol.steps` that runs in one process, run with all of its messages kept.
+"""Every table of `dcshap.protocol.steps`, run in one process with all of its messages kept.
 
 What travelled must be what the table says, in an order that it allows; and what each message holds of the roles'
 secrets must be what `MAY_HOLD` lists for its step. A step, a kind of message or a field that is not listed fails.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,13 @@ from dcshap.collaboration.messages import (
     AnchorSeed,
     Commit,
     CommonRecords,
+    Greeting,
     GuestTriple,
+    HeldColumns,
+    Hello,
     HolderTriple,
     Integration,
+    Introduction,
     JoinReport,
     LabelSums,
     MaskedColumns,
@@ -36,11 +41,14 @@ from dcshap.collaboration.messages import (
     PairKey,
     Prepared,
     PseudonymKey,
+    Ready,
     RecordLabels,
     RecordPseudonyms,
     RecordRepresentation,
     Representation,
+    Resume,
     Sent,
+    Settings,
     SharedModel,
     SpanBasis,
     Targets,
@@ -57,6 +65,7 @@ from dcshap.explanation.disclosures import (
     RecordVectors,
     Request,
 )
+from dcshap.explanation.reference import background_of
 from dcshap.protocol import Cast, Protocol, Step, run_in_memory, steps
 from dcshap.protocol.steps import (
     ALGORITHM_3,
@@ -71,9 +80,9 @@ from dcshap.protocol.steps import (
 )
 from dcshap.schema import Schema
 from tests.collaboration.helpers import RecordedHorizontal, RecordedVertical
+from tests.collaboration.organisations import Organisations
 from tests.collaboration.searching import held_in, numbers_in, parts_of
 
-BETWEEN_ORGANISATIONS = (MEET, RESUME)  # in one process there is nobody to be introduced
 ROUNDS = 2
 SPANS: dict[str, dict[str, Any]] = {
     "private span": {"span": "private"},
@@ -90,12 +99,19 @@ ON_RECORDS = {
 }
 KEPT = training("horizontal", span="supervised", rounds=ROUNDS, kept=True)
 TRAININGS = (*ON_ROWS.values(), KEPT, *ON_RECORDS.values())
-TABLES = (*TRAININGS, SHARE_MODEL, ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT)
+TABLES = (MEET, RESUME, *TRAININGS, SHARE_MODEL, ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT)
 
 SENDER, RECIPIENT, ANYBODY = "the sender's own", "the recipient's own", "anybody's"
 
 # What a message of a step may hold, and whose that may be. Everything else that `secrets_of` knows is forbidden.
 MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
+    ("hello", Hello): {},
+    ("greeting", Greeting): {"certificate": SENDER},
+    ("introduction", Introduction): {"certificate": ANYBODY},
+    ("resume", Resume): {"certificate": ANYBODY},
+    ("ready", Ready): {},
+    ("settings", Settings): {"agreed column": ANYBODY, "agreed category": ANYBODY},
+    ("columns_held", HeldColumns): {"agreed column": ANYBODY},
     ("anchor", AnchorSeed): {"anchor seed": ANYBODY},
     ("drawn", AnchorDigest): {"anchor digest": ANYBODY},
     ("pair_key", PairKey): {"pair key": SENDER},
@@ -127,12 +143,23 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
     ("committed", Prepared): {},
     ("request", Request): {"identifier": ANYBODY},
     ("forward", Request): {"identifier": ANYBODY},
-    ("vectors", RecordVectors): {"reduced record": SENDER, "reduced reference": SENDER, "pseudonym": ANYBODY},
+    ("vectors", RecordVectors): {
+        "reduced record": SENDER,
+        "reduced reference": SENDER,
+        "reduced background": SENDER,
+        "pseudonym": ANYBODY,
+    },
     ("answer", Answer): {"record": SENDER, "column": SENDER, "category": SENDER, "identifier": ANYBODY},
-    ("columns", RecordOffsets): {"reduced reference": SENDER, "column": SENDER, "pseudonym": ANYBODY},
+    ("columns", RecordOffsets): {
+        "reduced reference": SENDER,
+        "reduced background": SENDER,
+        "column": SENDER,
+        "pseudonym": ANYBODY,
+    },
     ("columns", CoalitionTable): {
         "reduced record": SENDER,
         "reduced reference": SENDER,
+        "reduced background": SENDER,
         "column": SENDER,
         "pseudonym": ANYBODY,
     },
@@ -144,13 +171,20 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
 
 # What each kind of message is made of. A field that is new must be thought about.
 FIELDS: dict[type[Message], set[str]] = {
+    Hello: {"version", "kind", "task"},
+    Greeting: {"party", "certificate", "instance_models", "labels", "span", "rounds"},
+    Introduction: {"certificates", "holder"},
+    Resume: {"run", "certificates"},
+    Ready: {"party", "rows"},
+    Settings: {"content"},
+    HeldColumns: {"party", "names"},
     AnchorSeed: {"seed"},
     AnchorDigest: {"party", "digest"},
     PairKey: {"party", "key"},
     Targets: {"party", "values"},
     MaskedMoments: {"party", "words"},
     SpanBasis: {"basis"},
-    Representation: {"party", "anchor", "rows", "labels", "instance_models"},
+    Representation: {"party", "anchor", "rows", "labels", "instance_models", "weights"},
     Integration: {"party", "alignment", "model"},
     PseudonymKey: {"key"},
     RecordPseudonyms: {"party", "pseudonyms", "n_records", "width"},
@@ -160,14 +194,14 @@ FIELDS: dict[type[Message], set[str]] = {
     MaskedColumns: {"party", "words"},
     LabelSums: {"party", "masked", "share"},
     RecordRepresentation: {"party", "pseudonyms", "rows", "instance_models"},
-    RecordLabels: {"party", "pseudonyms", "labels"},
+    RecordLabels: {"party", "pseudonyms", "labels", "weights"},
     JoinReport: {"n_common", "n_dropped"},
     SharedModel: {"model", "widths", "resolution"},
     Prepared: {"party"},
     Commit: {"run"},
     Request: {
         *("requester", "identifier", "collaboration", "run", "protocol", "records", "view", "merged", "reference"),
-        *("written", "certificate", "signature"),
+        *("n_background", "written", "certificate", "signature"),
     },
     RecordVectors: {"party", "pseudonyms", "present", "absent"},
     RecordOffsets: {"party", "pseudonyms", "names", "absent", "offsets"},
@@ -178,9 +212,13 @@ FIELDS: dict[type[Message], set[str]] = {
 }
 
 # The same once more, from where the messages arrive: in all protocols together, who never sees what.
-ALWAYS_PRIVATE = {"row", "exact row", "noise", "anchor", "weights", "moments", "private seed", "exact record"}
+ALWAYS_PRIVATE = {
+    *("row", "exact row", "noise", "anchor", "weights", "moments", "private seed", "private key", "exact record"),
+    *("background", "exact background"),
+}
 SHARED_BY_PARTIES = {"anchor seed", "anchor digest", "pair key", "basis", "pseudonym key"}
-NEVER_AT_THE_ANALYST = ALWAYS_PRIVATE | SHARED_BY_PARTIES | {"record", "identifier", "category"}
+AGREED_BY_PARTIES = {"agreed column", "agreed category"}
+NEVER_AT_THE_ANALYST = ALWAYS_PRIVATE | SHARED_BY_PARTIES | AGREED_BY_PARTIES | {"record", "identifier", "category"}
 NEVER_AT_A_REQUESTER = (
     ALWAYS_PRIVATE
     | SHARED_BY_PARTIES
@@ -189,6 +227,7 @@ NEVER_AT_A_REQUESTER = (
         "reduced anchor",
         "reduced record",
         "reduced reference",
+        "reduced background",
         "label",
         "pseudonym",
         "model",
@@ -277,8 +316,11 @@ def secrets_of(
             ("reduced row", name): [exact + noise],
         }
         if vertical:
-            asked = party.records_of(ASKED[COLUMNS[name]])
+            asked, background = party.records_of(ASKED[COLUMNS[name]]), background_of(party, "background", 3)
             found |= {
+                ("background", name): [background, party.anchor.encode(background)],
+                ("exact background", name): [party.reduce_codes(background)],
+                ("reduced background", name): [party.noisy_codes(background)],
                 ("record", name): [asked.codes, party.anchor.encode(asked.codes)],
                 ("exact record", name): [party.reduce_codes(asked.codes)],
                 ("reduced record", name): [party.represent(asked).rows],
@@ -381,6 +423,13 @@ def trained_on_records(how: str, **settings: Any) -> Iterator[Case]:
         yield from case(f"the view of {view}", PARTY_VIEWS, viewers=(view,))
     run.explain(asked, index="owen")
     yield from case("all views", PARTY_VIEWS, viewers=NAMES)
+    against: dict[str, Any] = {"reference": "background", "n_background": 3}
+    run.explain(asked, **against)
+    yield from case("all features against a background", ALGORITHM_3)
+    run.explain(asked, view="bank", **against)
+    yield from case("Algorithm 4 against a background", ALGORITHM_4, viewers=("bank",))
+    run.explain(asked, index="owen", **against)
+    yield from case("all views against a background", PARTY_VIEWS, viewers=NAMES)
 
 
 def agreed(X: pd.DataFrame) -> Agreement:
@@ -403,9 +452,35 @@ def trained_with_the_model() -> Iterator[Case]:
     yield Case("vertically, with the model", table, cast, messages, sent, secrets_of(parties, messages, analyst))
 
 
+def met(folder: Path) -> Iterator[Case]:
+    """Parties that meet before a training, and before they go on from one."""
+    meeting = Organisations(folder, split(TRAINED), LABELS, HOLDER)
+    secrets: dict[tuple[str, str], list[Any]] = {
+        ("identifier", ""): ["patient-"],
+        ("agreed column", ""): ALL_COLUMNS,
+        ("agreed category", ""): TOWNS,
+        ("label", HOLDER): [LABELS.to_numpy()],
+    }
+    for name, X in split(TRAINED).items():
+        own = meeting.secrets(name)
+        secrets |= {
+            ("row", name): [X.drop(columns="town", errors="ignore").to_numpy()],
+            ("private seed", name): [own.private_seed],
+            ("certificate", name): [meeting.offices[name].identity.certificate.pem],
+            ("private key", name): [meeting.keys[name]],
+            ("anchor seed", ""): [own.anchor_seed],
+            ("pseudonym key", ""): [own.pseudonym_key],
+        }
+    for table in (MEET, RESUME):
+        messages = meeting.messages(table)
+        sent = [Sent.of(*line) for line in messages]
+        yield Case(f"between organisations, {table.name}", table, Cast(NAMES), messages, sent, secrets)
+
+
 @pytest.fixture(scope="module")
-def cases() -> list[Case]:
+def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     return [
+        *met(tmp_path_factory.mktemp("met")),
         *trained_on_rows(),
         *trained_on_records("supervised"),
         *trained_on_records("linear", span="private", reduction="pca"),
@@ -425,10 +500,10 @@ def kinds_of(step: Step) -> tuple[type[Message], ...]:
     return step.message if isinstance(step.message, tuple) else (step.message,)
 
 
-def test_every_table_is_either_run_here_or_belongs_between_organisations():
+def test_every_table_is_listed():
     known = {each.name: each for each in vars(steps).values() if isinstance(each, Protocol)}
-    assert {table.name for table in (*BETWEEN_ORGANISATIONS, *TABLES)} == known.keys() | {t.name for t in TRAININGS}
-    assert all(table in TABLES or table in BETWEEN_ORGANISATIONS for table in known.values())
+    assert {table.name for table in TABLES} == known.keys() | {t.name for t in TRAININGS}
+    assert all(table in TABLES for table in known.values())
 
 
 def test_every_step_and_kind_of_message_is_listed_with_what_it_may_hold():
@@ -522,7 +597,7 @@ def test_the_record_tells_the_shape_and_size_of_all_numbers_but_those_of_models_
             ]
             if len(numbers_in(parts)) and not (line.n_bytes and line.shapes):
                 silent.add(line.kind)
-    assert silent <= {"SharedModel"}  # whose one number is the grid's step
+    assert silent <= {"SharedModel", "Settings"}  # with the grid's step, and the fraction of noise that was agreed
 
 
 def test_a_horizontal_party_predicts_and_explains_alone():
@@ -585,7 +660,9 @@ def test_a_viewer_s_answer_names_other_parties_and_none_of_their_columns(cases):
                 explained = message.explanation
                 assert explained.own_features == tuple(COLUMNS[sender])
                 assert {party for bar in explained.bars.values() for party in bar} == set(NAMES) - {sender}
-                assert list(explained.data.columns) == list(explained.reference.columns) == COLUMNS[sender]
+                assert list(explained.data.columns) == COLUMNS[sender]
+                if explained.reference is not None:  # synthetic rows stay with their party
+                    assert list(explained.reference.columns) == COLUMNS[sender]
             elif step.name == "values":
                 assert isinstance(message, Answer)
                 assert message.explanation.data is None
@@ -611,6 +688,14 @@ LEAKS: dict[str, tuple[str, type[Message], Any]] = {
     "another's column": ("column", RecordPart, lambda _: {"reference": ASKED[["income"]]}),
     "a pseudonym": ("pseudonym", RecordPart, lambda p: {"fingerprint": p.pseudonyms_of(p.held)[7].tobytes().hex()}),
 }
+
+
+def test_a_cell_in_the_settings_would_be_found(cases):
+    case = next(case for case in cases if case.table is MEET)
+    message = next(m for *_, m in case.messages if isinstance(m, Settings))
+    cell = float(TRAINED["income"].iloc[7])
+    leaked = Settings(message.content[:-1] + f', "median": {cell!r}}}')
+    assert ("row", "bank") in held_in(leaked, case.secrets) - held_in(message, case.secrets)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dcshap import HorizontalCollaboration, datasets
 from dcshap.collaborations import contributions
-from dcshap.collaborations.contributions import contributions_of
+from dcshap.collaborations.contributions import contributions_of, worth_of_rows
 
 
 def table(n, seed):
@@ -22,14 +22,18 @@ def table(n, seed):
 POINTS, LABELS = table(200, 99)
 
 
-def accuracy(model):
-    return float(np.mean(model.predict(POINTS) == LABELS))
+def accuracy(model, points):
+    return float(np.mean(model.predict(points) == LABELS))
+
+
+def of_rows(held):
+    return contributions_of(list(held), worth_of_rows(held, LogisticRegression(), accuracy, POINTS))
 
 
 def test_values_are_the_mean_marginal_contribution_over_all_orders():
     held = {"a": table(30, 1), "b": table(5, 2), "c": (table(20, 3)[0], 1 - table(20, 3)[1])}
-    found = contributions_of(held, LogisticRegression(), accuracy)
-    worth = contributions._Worth(held, LogisticRegression(), accuracy)
+    found = of_rows(held)
+    worth = worth_of_rows(held, LogisticRegression(), accuracy, POINTS)
     orders = [contributions._marginal(list(order), worth) for order in permutations(held)]
     for name in held:
         assert found["value"][name] == pytest.approx(np.mean([order[name] for order in orders]))
@@ -39,7 +43,7 @@ def test_values_are_the_mean_marginal_contribution_over_all_orders():
 
 def test_parties_with_the_same_rows_are_worth_the_same():
     same = table(30, 1)
-    found = contributions_of({"a": same, "b": same, "c": table(10, 5)}, LogisticRegression(), accuracy)
+    found = of_rows({"a": same, "b": same, "c": table(10, 5)})
     assert found["value"]["a"] == pytest.approx(found["value"]["b"])
 
 
@@ -47,9 +51,9 @@ def test_many_parties_are_sampled_with_standard_errors(monkeypatch):
     monkeypatch.setattr(contributions, "EXACT", 3)
     monkeypatch.setattr(contributions, "PERMUTATIONS", 60)
     held = {f"p{i}": table(12, i) for i in range(4)}
-    sampled = contributions_of(held, LogisticRegression(), accuracy)
+    sampled = of_rows(held)
     monkeypatch.setattr(contributions, "EXACT", 12)
-    exact = contributions_of(held, LogisticRegression(), accuracy)
+    exact = of_rows(held)
     assert (np.abs(sampled["value"] - exact["value"]) <= 5 * sampled["standard_error"] + 1e-12).all()
     assert sampled["value"].sum() == pytest.approx(exact["value"].sum())
 

@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from dcshap import HorizontalCollaboration, VerticalCollaboration
+from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
 from dcshap.collaboration import HorizontalParty
 from dcshap.exceptions import (
     FederationError,
@@ -90,6 +90,24 @@ def test_every_vertical_view_equals_that_in_one_process(twin, n):
     assert np.allclose(merged.values, expected.explain(held, view="bank", merged=True).values, rtol=0, atol=1e-9)
 
 
+def test_a_background_is_the_same_as_in_one_process_and_comes_back_after_a_restart(twin):
+    run = twin("vertical", PARTIES[2], rights=RIGHTS)
+    analyst = run.trained(model())
+    expected, tables = vertical_in_one_process(PARTIES[2], model())
+    held = {name: table.loc[RECORDS] for name, table in tables.items()}
+    against = {"reference": "background", "n_background": 6}
+    wanted = expected.explain(held, index="owen", **against)
+    again = run.again()
+    resumed = again.analyst()
+    resumed.resume(uuid4().hex)
+    for found in (ask(run, analyst, index="owen", **against), ask(again, resumed, index="owen", **against)):
+        assert np.allclose(found.values, wanted.values, rtol=0, atol=1e-9)
+        assert found.reference_fingerprint == wanted.reference_fingerprint
+        assert found.reference is None
+    with pytest.raises(InputError, match="at most 500 rows"):
+        ask(again, resumed, index="owen", reference="background", n_background=501)
+
+
 def test_a_prediction_equals_that_in_one_process(twin):
     run = twin("vertical", PARTIES[2], rights=RIGHTS)
     analyst = run.trained(model())
@@ -160,6 +178,22 @@ def test_another_schema_version_is_named(twin):
 def test_other_settings_are_named(twin):
     run = twin("horizontal", PARTIES[2], changes={"shop": {"agreement": {"n_anchor": 999}}})
     assert "['n_anchor']" in refusal(run, kind=ProtocolError)
+
+
+def test_a_schema_and_settings_that_differ_are_all_named_at_once(twin):
+    content = schema_of(people()).to_dict()
+    low, high = (content["columns"]["age"][end] for end in ("low", "high"))
+    content["columns"]["age"]["knots"] = [low, 40.0, high]
+    run = twin(
+        "horizontal",
+        PARTIES[4],
+        schemas={"shop": Schema.from_dict(content)},
+        changes={"shop": {"agreement": {"epsilon": 3.0, "noise": 0.3}}, "post": {"agreement": {"noise": 0.1}}},
+    )
+    said = refusal(run, kind=FederationError)
+    assert "column 'age' differs in knots" in said
+    assert "'shop' differs: ['epsilon', 'noise']" in said
+    assert "'post' differs: ['noise']" in said
 
 
 def test_another_anchor_is_refused_by_the_party_that_was_given_one(twin):

@@ -87,13 +87,13 @@ EXAMPLES = [
     m.RecordLabels("bank", RECORDS, np.array([0, 1, 1])),
     m.JoinReport(17, {"bank": 3, "shop": 0}),
     m.SharedModel(model(), {"bank": 1, "shop": 1}, 2.0**-18),
-    e.RecordVectors("shop", RECORDS, rows(3, 2), rows(2)),
-    e.RecordOffsets("shop", RECORDS, ("age", "größe"), rows(2), rows(3, 2, 2)),
-    e.CoalitionTable("shop", RECORDS, ("age", "job"), rows(3, 4, 2)),
+    e.RecordVectors("shop", RECORDS, rows(3, 2), rows(1, 2)),
+    e.RecordOffsets("shop", RECORDS, ("age", "größe"), rows(1, 2), rows(1, 3, 2, 2)),
+    e.CoalitionTable("shop", RECORDS, ("age", "job"), rows(1, 3, 4, 2)),
     e.Answer("bank", explained()),
     e.Prediction(rows(3, 2), ("no", "yes")),
     e.Prediction(np.array(["no", "yes"]), ()),
-    e.Request("o@b", "r1", "study", "run", "predict", ("a", "b"), "full", False, "anchor", 1.5, "pem", b"sig"),
+    e.Request("o@b", "r1", "study", "run", "predict", ("a", "b"), "full", False, "anchor", 100, 1.5, "pem", b"sig"),
     e.RecordPart("shop", pd.DataFrame({"x": [1.5, 2.5]}, index=["r1", "r2"]), pd.DataFrame({"x": [0.5]}), "abc"),
 ]
 

@@ -176,7 +176,7 @@ def test_a_schema_written_by_hand_is_read():
         columns:
           age: {kind: number, low: 17, high: 90, typical: 37}
           sex: {kind: category, categories: [Female, Male], encoding: onehot}
-          paid: {kind: category, categories: [yes, no]}
+          paid: {kind: category, categories: [true, false]}
         """
     )
     assert schema["age"] == Number("age", 17, 90, 37)
@@ -302,7 +302,7 @@ def test_missing_values_are_an_error_that_names_columns_and_counts(frame, schema
     frame = frame.astype({"age": float})
     frame.loc[[0, 1], "age"] = np.nan
     frame.loc[2, "size"] = np.nan
-    with pytest.raises(InputError, match=r"age 2, size 1.*missing='reference'"):
+    with pytest.raises(InputError, match=r"age 2 \(rows 1, 2\), size 1 \(row 3\).*missing='reference'"):
         schema.codes(frame)
 
 
@@ -428,9 +428,9 @@ def test_columns_without_a_text_name_are_refused():
         Schema.from_frames([pd.DataFrame([[1, 2], [3, 4]])])
 
 
-def test_dates_and_lists_are_refused_as_categories():
-    table = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02"]), "list": [[1], [2]], "x": [1, 2]})
-    with pytest.raises(SchemaError, match=r"'day' must hold numbers, text.*'list' must hold numbers, text"):
+def test_lists_are_refused_as_categories():
+    table = pd.DataFrame({"list": [[1], [2]], "x": [1, 2]})
+    with pytest.raises(SchemaError, match=r"'list' must hold numbers, text"):
         Schema.from_frames([table])
 
 

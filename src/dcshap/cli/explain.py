@@ -13,14 +13,28 @@ import typer
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
 from dcshap.cli.receipt import issue_receipts, require_signer
-from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
+from dcshap.cli.tables import (
+    KeepTextOption,
+    MissingOption,
+    Reader,
+    RowsArgument,
+    Run,
+    RunArgument,
+    SepOption,
+    SqlOption,
+    UnknownOption,
+    absent_options,
+    require_folder_of,
+)
 from dcshap.collaboration.party import FULL
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
+from dcshap.explanation.background import N_BACKGROUND
 
-__all__ = ["as_plain", "explain", "show_explanation"]
+__all__ = ["BackgroundOption", "as_plain", "explain", "show_explanation"]
 
 SHOWN = 5
+BackgroundOption = Annotated[int, typer.Option(help="How many rows a background has.")]
 FIELDS = (
     *("values", "base_values", "predictions", "standard_errors", "feature_names", "output_names", "index", "method"),
     *("exact", "n_evals", "converged", "party", "view", "reference_fingerprint"),
@@ -44,9 +58,15 @@ def explain(
     index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
+    n_background: BackgroundOption = N_BACKGROUND,
     max_evals: Annotated[int | None, typer.Option(help="Evaluations per row before values are sampled.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processor cores to use.")] = None,
     seed: Annotated[int | None, typer.Option(help="A seed, where values are sampled.")] = None,
+    missing: MissingOption = None,
+    unknown: UnknownOption = "error",
+    sep: SepOption = None,
+    keep_text: KeepTextOption = False,
+    sql: SqlOption = None,
     csv: Annotated[Path | None, typer.Option(help="Write all values to a csv file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the explanations.")] = None,
     receipt: Annotated[Path | None, typer.Option(help="Write a signed receipt per row, without any data.")] = None,
@@ -65,14 +85,15 @@ def explain(
     require_signer(receipt, party=party, openings=openings)
     if jobs == 0:
         raise InputError("--jobs must be a number of cores, or -1 for all of them. Got 0.")
-    trained = Run.load(run)
+    trained = Run.load(run, Reader(sep, keep_text, sql or ()))
     options: dict[str, Any] = {
         "reference": reference,
+        "n_background": n_background,
         "max_evals": "auto" if max_evals is None else max_evals,
         "n_jobs": jobs,
         "random_state": seed,
         "progress": error_console.is_terminal,
-    }
+    } | absent_options(missing, unknown)
     if isinstance(trained.collaboration, HorizontalCollaboration):
         if view is not None or index is not Index.shapley or merged:
             raise InputError("--view, --index and --merged are for vertical runs. This one is horizontal.")

@@ -22,10 +22,11 @@ from dcshap.cli.console import (
     print_table,
     working,
 )
-from dcshap.cli.explain import Index, as_plain, show_explanation
+from dcshap.cli.explain import BackgroundOption, Index, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
 from dcshap.cli.sites import CollaborationArgument, Kind, analyst, ledger, party, say
 from dcshap.exceptions import InputError
+from dcshap.explanation.background import N_BACKGROUND
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -178,7 +179,8 @@ def explain(
     view: Annotated[str, typer.Option(help="'full', or a party's name.")] = "full",
     index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
-    reference: Annotated[str, typer.Option(help="What stands for absent: anchor, own, mean or medoid.")] = "anchor",
+    reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
+    n_background: BackgroundOption = N_BACKGROUND,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
@@ -189,7 +191,8 @@ def explain(
     """
     with _requester(kit_folder, timeout) as asking:
         which = _running(asking, collaboration)
-        explained = asking.explain(which, record, view=view, index=index.value, merged=merged, reference=reference)
+        against = {"reference": reference, "n_background": n_background}
+        explained = asking.explain(which, record, view=view, index=index.value, merged=merged, **against)
     show_explanation(explained, as_json=as_json)
 
 

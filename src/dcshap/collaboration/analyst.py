@@ -16,7 +16,7 @@ from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment, AlignmentKind, align, grid_step, to_grid
 from dcshap.collaboration.consent import carries_rows, refuse, require_consent
 from dcshap.collaboration.continuity import is_continuous
-from dcshap.collaboration.labels import require_trainable
+from dcshap.collaboration.labels import common_weights, require_trainable
 from dcshap.collaboration.messages import (
     Commit,
     CommonRecords,
@@ -65,7 +65,7 @@ class Analyst:
         self.refusing_: list[str] = []
         self.carries_rows_ = False
         self.run = ""  # the training that all parties use once they have committed
-        self.held_: dict[str, tuple[FloatArray, Array]] = {}  # what horizontal parties have sent; not kept on disk
+        self.held_: dict[str, tuple[FloatArray, Array]] = {}  # what parties have sent; not kept on disk
         self._fitted: Any = None
         self._received: dict[str, Any] = {}
         self._labels: RecordLabels | None = None
@@ -178,12 +178,13 @@ class Analyst:
         labels = require_trainable([r.labels for r in representations], classifier=is_classifier(self.model))
         found = align([r.anchor for r in representations], kind=self.alignment)
         pairs = list(zip(representations, found, strict=True))
-        points, labels = stack(
+        points, labels, weights = stack(
             chain.from_iterable(alignment.leading(KEY_WIDTH).chunks(r.rows) for r, alignment in pairs),
             chain.from_iterable(alignment.chunks(r.rows) for r, alignment in pairs),
             labels,
+            common_weights([(r.weights, len(r.rows)) for r in representations]),
         )
-        fitted = self._fit(points, labels)
+        fitted = self._fit(points, labels, weights)
         require_consent(fitted, refusing, points)
         self._fitted = fitted
         # Trained on the grid like any other, a continuous model is asked about exact points.
@@ -204,16 +205,18 @@ class Analyst:
             raise ProtocolError("All parties must send the records in common, and no others.")
         if not common:
             raise InputError("The parties must have records in common. None is held by all of them and labelled.")
-        points = np.concatenate(
-            [r.rows[[part[p] for p in common]] for r, part in zip(representations, parts, strict=True)], axis=1
-        )
         y = require_trainable([labels.labels[[labelled[p] for p in common]]], classifier=is_classifier(self.model))
+        self.held_ = {
+            r.party: (r.rows[[part[p] for p in common]], y) for r, part in zip(representations, parts, strict=True)
+        }
+        points = np.concatenate([rows for rows, _ in self.held_.values()], axis=1)
         self.widths_ = {r.party: r.rows.shape[1] for r in representations}
         self.refusing_ = [r.party for r in representations if not r.instance_models]
         self.resolution_ = grid_step(points)
         to_grid(points, self.resolution_)
-        points, y = stack([points[:, :KEY_WIDTH]], [points], y)
-        self._fitted = self._fit(points, y)
+        weights = labels.weights[[labelled[p] for p in common]] if len(labels.weights) else None
+        points, y, weights = stack([points[:, :KEY_WIDTH]], [points], y, weights)
+        self._fitted = self._fit(points, y, weights)
         self.carries_rows_ = bool(self.refusing_) and carries_rows(self._fitted, points)
         if is_continuous(self._fitted):
             self.resolution_ = 0.0
@@ -300,10 +303,10 @@ class Analyst:
 
     # --- both ---------------------------------------------------------------------------------------------
 
-    def _fit(self, points: FloatArray, labels: Array) -> Any:
+    def _fit(self, points: FloatArray, labels: Array, weights: FloatArray | None = None) -> Any:
         fitted = clone(self.model)
         try:
-            fitted.fit(points, labels)
+            fitted.fit(points, labels, **({} if weights is None else {"sample_weight": weights}))
         except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
             raise ModelError(
                 f"{type(self.model).__name__} could not be trained on {points.shape[0]} points of {points.shape[1]} "

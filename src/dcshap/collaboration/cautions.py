@@ -1,12 +1,13 @@
-"""Warnings before settings are used that show the analyst more than the defaults do."""
+"""Warnings of settings that show the analyst more than the defaults do, or that lose what predicts."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
-from dcshap.exceptions import PrivacyWarning
+from dcshap.exceptions import PrivacyWarning, QualityWarning
 
-__all__ = ["warn_of_new_maps", "warn_of_no_noise"]
+__all__ = ["warn_of_lost_columns", "warn_of_new_maps", "warn_of_no_noise"]
 
 
 def warn_of_no_noise(noise: float) -> None:
@@ -30,3 +31,15 @@ def warn_of_new_maps() -> None:
         PrivacyWarning,
         stacklevel=3,
     )
+
+
+def warn_of_lost_columns(party: str, names: Sequence[str]) -> None:
+    """Warn where columns that matter to a party's own model are lost in its representation."""
+    if names:
+        warnings.warn(
+            f"Hardly anything of {list(names)} survives in the representation of party {party!r}, and its own model "
+            f"leans on them. Use span='supervised', more dimensions (`n_components`), or give the columns a range in "
+            f"the schema that their usual values fill.",
+            QualityWarning,
+            stacklevel=3,
+        )

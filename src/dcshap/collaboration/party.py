@@ -12,14 +12,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from dcshap._typing import FloatArray
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.anchor import Anchor
+from dcshap.collaboration.cautions import warn_of_lost_columns
 from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorDigest, AnchorSeed, Commit, Prepared
+from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.noise import frozen_noise, noise_scale, record_digests
 from dcshap.collaboration.own_rows import OwnRows
 from dcshap.collaboration.randomness import fresh_seed
@@ -30,7 +32,9 @@ from dcshap.collaboration.reduction import (
     fit_reduction,
     random_basis,
 )
+from dcshap.collaboration.survival import lost_columns
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
+from dcshap.schema import Absent
 from dcshap.storage import State, interpreting, read_folder, write_folder
 
 __all__ = ["FULL", "Party", "require_name"]
@@ -144,7 +148,7 @@ class Party:
     # --- its own rows -------------------------------------------------------------------------------------
 
     def _take_rows(self, X: Any) -> None:
-        codes = self.agreement.schema.codes(X, missing=self.agreement.missing)
+        codes = self.codes_of(X)
         if len(codes) == 0:
             raise InputError("A party must hold at least one row. Got none.")
         self._codes, self._own_rows = codes, None
@@ -165,9 +169,13 @@ class Party:
 
     # --- the reduction ------------------------------------------------------------------------------------
 
-    def encode(self, X: Any) -> FloatArray:
+    def codes_of(self, X: Any, **absent: Unpack[Absent]) -> FloatArray:
+        """The codes (n, M) of a table; a missing value means what was agreed, unless it is said here."""
+        return self.agreement.schema.codes(X, **({"missing": self.agreement.missing} | absent))
+
+    def encode(self, X: Any, **absent: Unpack[Absent]) -> FloatArray:
         """Encode a table (n, M) to coordinates (n, p)."""
-        return self.anchor.encode(self.agreement.schema.codes(X, missing=self.agreement.missing))
+        return self.anchor.encode(self.codes_of(X, **absent))
 
     @property
     def reduction(self) -> Reduction:
@@ -248,6 +256,12 @@ class Party:
     def linear_reduction(self) -> LinearReduction | None:
         """The reduction where it is linear, so that explanations can use it; None otherwise."""
         return self.reduction if isinstance(self.reduction, LinearReduction) else None
+
+    def _warn_of_lost_columns(self, moments: Moments) -> None:
+        """Warn of columns that the party's own model leans on and that its representation lacks."""
+        if self.linear_reduction is not None:
+            blocks, names = self.anchor.encoder.blocks, self.agreement.schema.names
+            warn_of_lost_columns(self.name, lost_columns(moments, blocks, self.linear_reduction.weights, names))
 
     # --- the end of a training ------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,7 @@ from dcshap.collaboration.records import Pseudonyms, Records, identifiers, pseud
 from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.span import common_span, n_predictive
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
+from dcshap.schema import Absent
 from dcshap.storage import State
 
 __all__ = ["VerticalParty"]
@@ -58,9 +59,11 @@ class VerticalParty(Party):
         self._key: bytes | None = None
         self._records: Records | None = None
         self._labels: tuple[list[str], Array] | None = None
+        self._weights: FloatArray = np.zeros(0)
         self._common: Records | None = None
         self._holder_sums: HolderSums | None = None
         self._guest_sums: GuestSums | None = None
+        self._own_moments: FloatArray | None = None  # [1 X]ᵀ[1 X]
         self.joined_: JoinReport | None = None
         self.shared_model_: SharedModel | None = None
 
@@ -85,8 +88,8 @@ class VerticalParty(Party):
 
     # --- training -----------------------------------------------------------------------------------------
 
-    def take(self, X: Any, y: Any = None) -> None:
-        """Take the party's own columns (n, M), and labels where it is the one that holds them.
+    def take(self, X: Any, y: Any = None, weights: FloatArray | None = None) -> None:
+        """Take the party's own columns (n, M), and labels with their weights where it is the one that holds them.
 
         Records are known by a DataFrame's index, or by their position in an array. Labels that are a Series are
         matched by their own index, others row by row.
@@ -108,6 +111,7 @@ class VerticalParty(Party):
                 f"{len(labels)} labels."
             )
         self._labels = (labelled, labels)
+        self._weights = np.zeros(0) if weights is None else weights
 
     def send_pseudonyms(self, to: str) -> RecordPseudonyms:  # noqa: ARG002 - there is one analyst
         """The pseudonyms of the records that this party can bring to a training, in their own order."""
@@ -139,8 +143,9 @@ class VerticalParty(Party):
         """Reduce the rows of the records in common, for the analyst, under their pseudonyms."""
         records = self.common
         basis = offset = None
-        if self.agreement.span == "supervised" and not self.has_maps:
-            moments = self._moments()
+        supervised, new_maps = self.agreement.span == "supervised", not self.has_maps
+        moments = self._moments() if new_maps and (supervised or self.holds_labels) else None
+        if supervised and moments is not None:
             span = common_span(
                 moments,
                 names=self.anchor.encoder.coordinate_names,
@@ -150,20 +155,51 @@ class VerticalParty(Party):
             )
             basis, offset, self._usual_spread = span.weights, span.offset, span.rms
         _, rows = self._reduce(basis, offset)
+        if moments is not None:
+            self._warn_of_lost_columns(moments)
         return RecordRepresentation(self.name, self.pseudonyms_of(records), rows, self.instance_models)
 
     def send_labels(self, to: str) -> RecordLabels:  # noqa: ARG002
         """The labels of the records in common under their pseudonyms, from the one party that holds them."""
-        return RecordLabels(self.name, self.pseudonyms_of(self.common), self._common_labels())
+        weights = self._of_common(self._weights) if len(self._weights) else self._weights
+        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels, weights)
 
-    def _common_labels(self) -> Array:
-        if self._labels is None:
+    @property
+    def holds_labels(self) -> bool:
+        """Whether this is the party with the labels."""
+        return self._labels is not None
+
+    @property
+    def labels(self) -> Array:
+        """The labels (n,) of the records in common."""
+        return self._of_common(None if self._labels is None else self._labels[1])
+
+    def _of_common(self, values: Array | None) -> Array:
+        """What labels, or their weights, are of the records in common."""
+        if self._labels is None or values is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
         at = {name: row for row, name in enumerate(self._labels[0])}
         unlabelled = sum(name not in at for name in self.common.identifiers)
         if unlabelled:
             raise ProtocolError(f"Records in common must be labelled. {unlabelled} are not.")
-        return np.asarray(self._labels[1][[at[name] for name in self.common.identifiers]])
+        return np.asarray(values[[at[name] for name in self.common.identifiers]])
+
+    @property
+    def own_moments(self) -> Moments:
+        """The moments of the party's own columns, as they were when its maps were found; they stay with it."""
+        matrix = self._moment_matrix()
+        return Moments(matrix[:1, :1], matrix[:1, 1:], matrix[1:, 1:], classes=True)
+
+    def _moment_matrix(self) -> FloatArray:
+        if self._own_moments is None:
+            self._own_moments = moment_matrix(self._encoded())
+        return self._own_moments
+
+    def keep_maps(self, earlier: Party) -> None:
+        """Use the maps of an earlier training again, and the moments that a background is drawn from."""
+        super().keep_maps(earlier)
+        if self.has_maps and isinstance(earlier, VerticalParty):
+            self._own_moments = earlier._moment_matrix()
 
     def receive_joined(self, message: JoinReport) -> None:
         """Keep how many records all parties hold."""
@@ -178,7 +214,7 @@ class VerticalParty(Party):
     def receive_holder_triple(self, message: HolderTriple) -> None:
         """As the party with the labels: take the random numbers to mask them with."""
         responses = noisy_responses(
-            self._target().columns(self._common_labels()),
+            self._target().columns(self.labels),
             self.common.identifiers,
             fraction=self.agreement.noise,
             private_seed=self.private_seed,
@@ -211,7 +247,7 @@ class VerticalParty(Party):
         """The moments of the party's own columns and the labels."""
         classes = self.agreement.task == "classes"
         if self._labels is not None:
-            return Moments.of(self._encoded(), self._target().responses(self._common_labels()), classes=classes)
+            return Moments.of(self._encoded(), self._target().responses(self.labels), classes=classes)
         return self._as_guest().moments(moment_matrix(self._encoded()), classes=classes)
 
     def _target(self) -> Target:
@@ -246,9 +282,9 @@ class VerticalParty(Party):
         """Have the table at hand again after a restart, to answer from."""
         self._records = self.records_of(X)
 
-    def records_of(self, X: Any) -> Records:
+    def records_of(self, X: Any, **absent: Unpack[Absent]) -> Records:
         """Rows (n, M) that are to be predicted or explained."""
-        return Records.of(X, self.agreement.schema.codes(X, missing=self.agreement.missing))
+        return Records.of(X, self.codes_of(X, **absent))
 
     def pseudonyms_of(self, records: Records) -> Pseudonyms:
         """The records' pseudonyms (n,)."""
@@ -256,7 +292,7 @@ class VerticalParty(Party):
 
     def represent(self, records: Records) -> RecordRepresentation:
         """Reduce records that are to be predicted, with their noise."""
-        rows = self.noisy_codes(records.codes, self.anchor.reference())
+        rows = self.noisy_codes(records.codes)
         return RecordRepresentation(self.name, self.pseudonyms_of(records), rows, self.instance_models)
 
     def reduce_codes(self, codes: FloatArray) -> FloatArray:
@@ -265,19 +301,26 @@ class VerticalParty(Party):
 
     # --- noise on what leaves, and on what the party itself explains with: everybody explains the same ------
 
-    def noisy_codes(self, codes: FloatArray, reference: FloatArray) -> FloatArray:
-        """Reduce rows given as codes (n, M), with their noise; one that equals the reference (M,) has none."""
-        differing = self._differing(codes, reference).any(axis=1, keepdims=True)
-        return self.reduce_codes(codes) + differing * self.noise_of(codes)
+    def noisy_codes(self, codes: FloatArray) -> FloatArray:
+        """Reduce rows given as codes (n, M), with their noise; one that equals the anchor's reference has none."""
+        return self.reduce_codes(codes) + self._noise_in_views(codes)
 
     def noise_shares(self, codes: FloatArray, reference: FloatArray) -> FloatArray:
-        """The noise of rows (n, M) shared equally among the columns that differ from the reference: (n, M, m).
+        """What noise adds from the reference (M,) to rows (n, M), shared among the columns that differ: (n, M, d).
 
         A column that equals the reference changes nothing, noise included, and so its value is exactly 0.
         """
         differing = self._differing(codes, reference)
+        alike = ~differing.any(axis=1)  # encoded alike, though maybe clipped: the noise may still be another
+        differing[alike] = codes[alike] != reference
         weights = differing / np.maximum(differing.sum(axis=1, keepdims=True), 1)
-        return np.asarray(weights[:, :, None] * self.noise_of(codes)[:, None, :])
+        added = self._noise_in_views(codes) - self._noise_in_views(reference[None, :])
+        return np.asarray(weights[:, :, None] * added[:, None, :])
+
+    def _noise_in_views(self, codes: FloatArray) -> FloatArray:
+        """The noise (n, d) of rows; none on the anchor's reference, which has nothing to hide."""
+        differing = self._differing(codes, self.anchor.reference()).any(axis=1, keepdims=True)
+        return np.asarray(differing * self.noise_of(codes))
 
     def _differing(self, codes: FloatArray, reference: FloatArray) -> BoolArray:
         """Which columns (n, M) of rows are encoded otherwise than the reference's (M,)."""
@@ -290,6 +333,7 @@ class VerticalParty(Party):
         """What the party is made of, with its copy of the model."""
         state = super().state()
         state.content["key"] = self.key.hex()
+        state.arrays["moments"] = self._moment_matrix()
         if self.shared_model_ is not None:
             state.content["widths"] = self.shared_model_.widths
             state.content["resolution"] = self.shared_model_.resolution
@@ -300,6 +344,7 @@ class VerticalParty(Party):
     def _from_state(cls, state: State) -> Self:
         party = super()._from_state(state)
         party.receive_pseudonym_key(PseudonymKey(bytes.fromhex(state.content["key"])))
+        party._own_moments = state.arrays["moments"]
         if "model" in state.models:
             party.receive_model(
                 SharedModel(state.models["model"], state.content["widths"], state.content["resolution"])

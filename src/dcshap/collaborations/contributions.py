@@ -1,12 +1,14 @@
 """What a party's data are worth: the Shapley value of each party to the joint model's quality.
 
 The game's players are the parties. The analyst trains on every coalition from what it holds already, so nothing more
-travels. A coalition without rows, or with one class, predicts what is commonest in it, or nothing at all.
+travels: on the coalition's rows, or vertically on its columns. A coalition without any, or with one class, predicts
+what is commonest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -15,26 +17,27 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import get_scorer
 
 from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.labels import as_labels, goodness
 
-__all__ = ["Score", "contributions_of"]
+__all__ = ["Score", "Worth", "contributions_of", "scorer_of", "worth_of_columns", "worth_of_rows"]
 
 EXACT = 12  # parties whose coalitions are all tried
 PERMUTATIONS = 400  # where there are more
-Score = Callable[[Any], float]  # a fitted model -> how good it is
+Score = Callable[[Any, FloatArray], float]  # a fitted model and held-out points (n, d) -> how good it is
+Worth = Callable[[frozenset[str]], float]  # a coalition of parties -> how good its model is
+Held = Mapping[str, tuple[FloatArray, Array]]  # by party: points (n_i, d_i) and labels (n_i,)
 
 
-def contributions_of(
-    held: Mapping[str, tuple[FloatArray, Array]], model: Any, score: Score, *, seed: int = 0
-) -> pd.DataFrame:
-    """The value of each party's rows.
+def contributions_of(parties: Sequence[str], worth: Worth, *, seed: int = 0) -> pd.DataFrame:
+    """The value of each party.
 
     Parameters
     ----------
-    held : mapping of party to points (n_i, d) and labels (n_i,)
-    model : estimator
-    score : callable
+    parties : sequence of str
+    worth : callable
     seed : int
         For sampling, beyond 12 parties.
 
@@ -44,8 +47,8 @@ def contributions_of(
         By party: `value` and `standard_error`. Values add up to the joint model's score less that of a model that has
         seen nothing but how common each class is.
     """
-    worth = _Worth(held, model, score)
-    names = list(held)
+    worth = cache(worth)  # each coalition is trained once
+    names = list(parties)
     if len(names) <= EXACT:
         values = {name: _exact(name, names, worth) for name in names}
         return pd.DataFrame({"value": pd.Series(values), "standard_error": 0.0})
@@ -54,29 +57,50 @@ def contributions_of(
     return pd.DataFrame({"value": drawn.mean(), "standard_error": drawn.std() / np.sqrt(PERMUTATIONS)})
 
 
-class _Worth:
-    """How good the model of a coalition is; each coalition is trained once."""
+def scorer_of(metric: str | None, y: Any) -> Score:
+    """How good a model is on held-out labels (n,): by a scorer's name, or accuracy or R²."""
+    labels, scorer = as_labels(y), None if metric is None else get_scorer(metric)
 
-    def __init__(self, held: Mapping[str, tuple[FloatArray, Array]], model: Any, score: Score) -> None:
-        self._held, self._model, self._score = held, model, score
-        self._known: dict[frozenset[str], float] = {}
+    def score(model: Any, points: FloatArray) -> float:
+        if scorer is not None:
+            return float(scorer(model, points, labels))
+        return goodness(model, labels, np.asarray(model.predict(points)))
 
-    def __call__(self, coalition: frozenset[str]) -> float:
-        if coalition not in self._known:
-            self._known[coalition] = self._score(self._trained(coalition or frozenset(self._held), bool(coalition)))
-        return self._known[coalition]
-
-    def _trained(self, parties: frozenset[str], learns: bool) -> Any:
-        chosen = [self._held[name] for name in sorted(parties)]
-        points, labels = (np.concatenate(part) for part in zip(*chosen, strict=True))
-        classifier = is_classifier(self._model)
-        if not learns or (classifier and len(np.unique(labels)) < 2):
-            plain = DummyClassifier(strategy="prior") if classifier else DummyRegressor()
-            return plain.fit(points, labels)
-        return clone(self._model).fit(points, labels)
+    return score
 
 
-def _exact(name: str, names: list[str], worth: _Worth) -> float:
+def worth_of_rows(held: Held, model: Any, score: Score, points: FloatArray) -> Worth:
+    """A coalition's worth where each party holds rows: the score on held-out points (n, d)."""
+
+    def worth(coalition: frozenset[str]) -> float:
+        chosen = [held[name] for name in sorted(coalition or held)]
+        rows, labels = (np.concatenate(part) for part in zip(*chosen, strict=True))
+        return score(_trained(model, rows, labels, learns=bool(coalition)), points)
+
+    return worth
+
+
+def worth_of_columns(held: Held, model: Any, score: Score, points: Mapping[str, FloatArray]) -> Worth:
+    """A coalition's worth where each party holds columns of the same records, of held-out ones (n, d_i) too."""
+
+    def worth(coalition: frozenset[str]) -> float:
+        chosen = sorted(coalition or held)
+        rows, asked = (np.concatenate([part[name] for name in chosen], axis=1) for part in (columns, points))
+        return score(_trained(model, rows, held[chosen[0]][1], learns=bool(coalition)), asked)
+
+    columns = {name: rows for name, (rows, _) in held.items()}
+    return worth
+
+
+def _trained(model: Any, points: FloatArray, labels: Array, *, learns: bool) -> Any:
+    classifier = is_classifier(model)
+    if not learns or (classifier and len(np.unique(labels)) < 2):
+        plain = DummyClassifier(strategy="prior") if classifier else DummyRegressor()
+        return plain.fit(points, labels)
+    return clone(model).fit(points, labels)
+
+
+def _exact(name: str, names: list[str], worth: Worth) -> float:
     others, n = [each for each in names if each != name], len(names)
     total = 0.0
     for size in range(n):
@@ -86,7 +110,7 @@ def _exact(name: str, names: list[str], worth: _Worth) -> float:
     return total
 
 
-def _marginal(order: list[str], worth: _Worth) -> dict[str, float]:
+def _marginal(order: list[str], worth: Worth) -> dict[str, float]:
     found, inside, before = {}, frozenset[str](), worth(frozenset())
     for name in order:
         inside |= {name}

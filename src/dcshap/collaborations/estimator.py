@@ -9,9 +9,13 @@ from typing import Any, ClassVar, Self
 from uuid import uuid4
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.linear_model import LogisticRegression, Ridge
 
+from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.analyst import Analyst
+from dcshap.collaboration.labels import as_labels
 from dcshap.collaboration.messages import ANALYST, Message, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
@@ -20,7 +24,7 @@ from dcshap.explanation.receipt import Receipt, Signer, receipt_of
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
-from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_tree
+from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, require_trusted_tree, write_tree
 
 __all__ = ["CollaborationEstimator", "for_each"]
 
@@ -38,8 +42,13 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
     party_class: ClassVar[type[Party]]
     random_state: Any
     model: Any
+    span: Any
+    noise: float
     reduction: Any
     anchor: Any
+    n_anchor: int
+    scaled: bool
+    missing: Any
     parties_: dict[str, Any]
     analyst_: Analyst
     sent_: list[Sent]
@@ -72,6 +81,52 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         """The parties of an earlier training, whose seeds are to be used again."""
         seeded = isinstance(self.random_state, int | np.integer)
         return {} if seeded else getattr(self, "parties_", {})
+
+    def _estimator(self, labels: Iterable[Any]) -> Any:
+        """The model, or the one that goes with the parties' labels."""
+        if self.model is not None:
+            return self.model
+        arrays = [as_labels(y) for y in labels]
+        numbers = any(each.dtype.kind == "f" and np.any(each % 1) for each in arrays)
+        return Ridge() if numbers else LogisticRegression(max_iter=1000)
+
+    def _schema_from(self, tables: Mapping[str, Any], earlier: Party | None) -> Schema:
+        """A dictionary of tables: the one of an earlier training, or a new one."""
+        found = Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
+        # One more row may move a column's range. The maps are of coordinates that were scaled by the old one.
+        if earlier is None or set(earlier.agreement.schema.names) != set(found.names):
+            return found
+        return earlier.agreement.schema
+
+    def _agreed(self, schema: Schema, estimator: Any, **own: Any) -> Agreement:
+        """What the parties agree on; `own` is what one kind of collaboration has to itself."""
+        return Agreement(
+            schema,
+            reduction=self.reduction,
+            span=self.span,
+            noise=self.noise,
+            task="classes" if is_classifier(estimator) else "number",
+            anchor=self.anchor,
+            n_anchor=self.n_anchor,
+            scaled=self.scaled,
+            missing=self.missing,
+            **own,
+        )
+
+    def _keep_maps(self, parties: Mapping[str, Any]) -> list[bool]:
+        """Have parties take over the maps of an earlier training; which of them could."""
+        known = self._known_parties()
+        for name, party in parties.items():
+            if name in known:
+                party.keep_maps(known[name])
+        return [party.has_maps for party in parties.values()]
+
+    def _held(self) -> dict[str, tuple[FloatArray, Array]]:
+        """What the analyst was sent to train on."""
+        self._require_fitted()
+        if not self.analyst_.held_:
+            raise NotFittedError("The analyst has the parties' rows at hand after `fit` only, not from disk.")
+        return self.analyst_.held_
 
     def _record(self, sender: str, recipient: str, message: Message) -> None:
         self.sent_.append(Sent.of(sender, recipient, message))
@@ -162,6 +217,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read a run from its folder; it predicts and explains as the one that was saved."""
+        require_trusted_tree(folder, trusted=trusted)
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
         with interpreting(folder):
             run = cls._from_state(state)

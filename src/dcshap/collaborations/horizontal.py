@@ -5,36 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 
-import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import get_scorer
 
 from dcshap._typing import Array, FloatArray
-from dcshap.collaboration.agreement import Agreement, Span
+from dcshap.collaboration.agreement import Span
 from dcshap.collaboration.alignment import AlignmentKind
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
 from dcshap.collaboration.horizontal_party import HorizontalParty
-from dcshap.collaboration.labels import as_labels, goodness
+from dcshap.collaboration.labels import as_weights, goodness
 from dcshap.collaboration.newton import ROUNDS
 from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.reduction import ReductionKind
-from dcshap.collaborations.contributions import contributions_of
+from dcshap.collaborations.contributions import contributions_of, scorer_of, worth_of_rows
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
-from dcshap.collaborations.quality import Quality, measure
-from dcshap.exceptions import InputError, NotFittedError
+from dcshap.collaborations.quality import Quality, measure_rows
+from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
-from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.engine import RowOptions
 from dcshap.explanation.reference import background_of, reference_of
 from dcshap.explanation.rows import explain_rows
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol.steps import training
-from dcshap.schema import Missing, Schema
+from dcshap.schema import Absent, Missing, Schema
 
 __all__ = ["HorizontalCollaboration"]
 
@@ -126,7 +123,13 @@ class HorizontalCollaboration(CollaborationEstimator):
         self.instance_models = instance_models
         self.random_state = random_state
 
-    def fit(self, data: Mapping[str, tuple[Any, Any]], *, refit_span: bool = False) -> Self:
+    def fit(
+        self,
+        data: Mapping[str, tuple[Any, Any]],
+        *,
+        sample_weight: Mapping[str, Any] | None = None,
+        refit_span: bool = False,
+    ) -> Self:
         """Train on each party's rows and labels.
 
         Trained again, a party keeps its private maps, unless a whole number as `random_state` draws them anew: a row
@@ -136,6 +139,8 @@ class HorizontalCollaboration(CollaborationEstimator):
         ----------
         data : mapping of party name to (X, y)
             Tables of shape (n_i, M) and labels (n_i,): DataFrames, or arrays in schema order with category codes.
+        sample_weight : mapping of party name to weights (n_i,), optional
+            How much each row counts when the model is trained; 1 at a party that is not named. The analyst sees them.
         refit_span : bool, default False
             Find new maps. Who has seen rows through two maps knows more of them than through one.
         """
@@ -143,10 +148,11 @@ class HorizontalCollaboration(CollaborationEstimator):
         for name in data:
             require_name(name)
         self._start()
-        estimator = self._estimator(data)
+        estimator = self._estimator([y for _, y in data.values()])
         analyst = Analyst(estimator, alignment=self._alignment())
-        parties = self._gather(data, self._schema_of(data, refit_span=refit_span), estimator)
-        kept = not refit_span and self._keep_maps(parties)
+        weights = _require_weights(sample_weight, data, estimator)
+        parties = self._gather(data, weights, self._schema_of(data, refit_span=refit_span), estimator)
+        kept = not refit_span and self._all_keep_maps(parties)
         if not kept and self._known_parties():
             warn_of_new_maps()
         table = training("horizontal", span=self.span, rounds=self._rounds(estimator), kept=kept)
@@ -158,21 +164,8 @@ class HorizontalCollaboration(CollaborationEstimator):
         if self.schema is not None:
             return self.schema
         tables = {name: X for name, (X, _) in data.items()}
-        found = Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
-        # One more row may move a column's range. The maps are of coordinates that were scaled by the old one.
-        for party in self._known_parties().values():
-            earlier: Schema = party.agreement.schema
-            return found if refit_span or set(earlier.names) != set(found.names) else earlier
-        return found
-
-    def _estimator(self, data: Mapping[str, tuple[Any, Any]]) -> Any:
-        """The model, or the one that goes with the labels."""
-        if self.model is not None:
-            return self.model
-        numbers = any(
-            labels.dtype.kind == "f" and np.any(labels % 1) for labels in (as_labels(y) for _, y in data.values())
-        )
-        return Ridge() if numbers else LogisticRegression(max_iter=1000)
+        known = () if refit_span else self._known_parties().values()
+        return self._schema_from(tables, next(iter(known), None))
 
     def _rounds(self, estimator: Any) -> int:
         return self.span_rounds if is_classifier(estimator) and self.epsilon is None else 0
@@ -182,13 +175,9 @@ class HorizontalCollaboration(CollaborationEstimator):
             return self.alignment
         return "affine" if self.span == "private" else "orthogonal"
 
-    def _keep_maps(self, parties: Mapping[str, HorizontalParty]) -> bool:
+    def _all_keep_maps(self, parties: Mapping[str, HorizontalParty]) -> bool:
         """Whether all parties could take over the maps of an earlier training."""
-        known = self._known_parties()
-        for name, party in parties.items():
-            if name in known:
-                party.keep_maps(known[name])
-        kept = [party.has_maps for party in parties.values()]
+        kept = self._keep_maps(parties)
         if any(kept) and not all(kept):
             raise InputError(
                 "A party that was not there before has no maps that the others know. Pass refit_span=True to find new "
@@ -204,22 +193,11 @@ class HorizontalCollaboration(CollaborationEstimator):
         return schema
 
     def _gather(
-        self, data: Mapping[str, tuple[Any, Any]], schema: Schema, estimator: Any
+        self, data: Mapping[str, tuple[Any, Any]], weights: Mapping[str, FloatArray], schema: Schema, estimator: Any
     ) -> dict[str, HorizontalParty]:
         warn_of_no_noise(self.noise)
-        agreement = Agreement(
-            schema,
-            n_components=self.n_components,
-            reduction=self.reduction,
-            span=self.span,
-            span_rounds=self.span_rounds,
-            epsilon=self.epsilon,
-            noise=self.noise,
-            task="classes" if is_classifier(estimator) else "number",
-            anchor=self.anchor,
-            n_anchor=self.n_anchor,
-            scaled=self.scaled,
-            missing=self.missing,
+        agreement = self._agreed(
+            schema, estimator, n_components=self.n_components, span_rounds=self.span_rounds, epsilon=self.epsilon
         )
         parties = {
             name: HorizontalParty(
@@ -227,19 +205,23 @@ class HorizontalCollaboration(CollaborationEstimator):
             )
             for name in data
         }
-        for_each(data, lambda name: parties[name].take(*data[name]))
+        for_each(data, lambda name: parties[name].take(*data[name], weights.get(name)))
         return parties
 
     # --- prediction: a party needs nobody any more ------------------------------------------------------------
 
-    def predict(self, X: Any, *, party: str) -> Array:
-        """Predict rows (n, M) with one party's maps and the model."""
-        prediction: Array = self._party(party).predict(X)
+    def predict(self, X: Any, *, party: str, **absent: Unpack[Absent]) -> Array:
+        """Predict rows (n, M) with one party's maps and the model.
+
+        `missing="reference"` and `unknown="reference"` predict rows with missing values or unknown categories as if
+        these features were absent.
+        """
+        prediction: Array = self._party(party).predict(X, **absent)
         return prediction
 
-    def predict_proba(self, X: Any, *, party: str) -> FloatArray:
-        """Class probabilities (n, K) of rows (n, M) with one party's maps and the model."""
-        probabilities: FloatArray = self._party(party).predict_proba(X)
+    def predict_proba(self, X: Any, *, party: str, **absent: Unpack[Absent]) -> FloatArray:
+        """Class probabilities (n, K) of rows (n, M) with one party's maps and the model; options as of `predict`."""
+        probabilities: FloatArray = self._party(party).predict_proba(X, **absent)
         return probabilities
 
     def score(self, X: Any, y: Any, *, party: str) -> float:
@@ -254,7 +236,7 @@ class HorizontalCollaboration(CollaborationEstimator):
         a run that was loaded from disk cannot tell.
         """
         self._party(party)
-        return measure(self.parties_, party, X, y)
+        return measure_rows(self.parties_, party, X, y)
 
     def contributions(self, X: Any, y: Any, *, metric: str | None = None) -> pd.DataFrame:
         """What each party's rows are worth: its Shapley value to the joint model's score on rows (n, M), labels (n,).
@@ -269,20 +251,11 @@ class HorizontalCollaboration(CollaborationEstimator):
         metric : str, optional
             A scorer's name as scikit-learn has it; accuracy of a classifier, R² of a regressor by default.
         """
-        self._require_fitted()
-        held = self.analyst_.held_
-        if not held:
-            raise NotFittedError("The analyst has the parties' rows at hand after `fit` only, not from disk.")
-        labels, points = as_labels(y), next(iter(self.parties_.values())).points(X)
-        scorer = None if metric is None else get_scorer(metric)
-        aligned = {name: (self.analyst_.alignments_[name].transform(rows), own) for name, (rows, own) in held.items()}
-
-        def score(model: Any) -> float:
-            if scorer is not None:
-                return float(scorer(model, points, labels))
-            return goodness(model, labels, np.asarray(model.predict(points)))
-
-        return contributions_of(aligned, self.analyst_.model_, score)
+        held, alignments = self._held(), self.analyst_.alignments_
+        aligned = {name: (alignments[name].transform(rows), own) for name, (rows, own) in held.items()}
+        points = next(iter(self.parties_.values())).points(X)
+        worth = worth_of_rows(aligned, self.analyst_.model_, scorer_of(metric, y), points)
+        return contributions_of(list(aligned), worth)
 
     # --- explanation ------------------------------------------------------------------------------------------
 
@@ -293,7 +266,7 @@ class HorizontalCollaboration(CollaborationEstimator):
         party: str,
         reference: Any = "anchor",
         n_background: int = N_BACKGROUND,
-        **options: Unpack[EngineOptions],
+        **options: Unpack[RowOptions],
     ) -> PartyExplanation:
         """Explain one party's predictions of rows (n, M).
 
@@ -311,12 +284,13 @@ class HorizontalCollaboration(CollaborationEstimator):
         n_background : int, default 100
             How many rows a background has. Values are averaged over them.
         **options
-            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
+            `groups`, `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in
+            `shapley_values`; `missing` and `unknown` as in `predict`.
         """
         return explain_rows(self._party(party), X, reference=reference, n_background=n_background, **options)
 
     def disagreement(
-        self, X: Any, *, reference: Any = "anchor", threshold: float = 0.05, **options: Unpack[EngineOptions]
+        self, X: Any, *, reference: Any = "anchor", threshold: float = 0.05, **options: Unpack[RowOptions]
     ) -> Disagreement:
         """Explain rows at every party, and say how far the explanations differ, and why.
 
@@ -344,3 +318,12 @@ def _require_data(data: Any) -> Mapping[str, tuple[Any, Any]]:
     if len(data) < 2:
         raise InputError(f"A collaboration needs at least two parties. Got {len(data)}.")
     return data
+
+
+def _require_weights(sample_weight: Any, data: Mapping[str, tuple[Any, Any]], estimator: Any) -> dict[str, FloatArray]:
+    """Every party's weights, of those that have any."""
+    if sample_weight is None:
+        return {}
+    if not isinstance(sample_weight, Mapping) or not set(sample_weight) <= set(data):
+        raise InputError(f"`sample_weight` must be a mapping of some of {list(data)} to weights.")
+    return {name: as_weights(w, n_labels=len(data[name][1]), model=estimator) for name, w in sample_weight.items()}

@@ -7,7 +7,7 @@ truth. The pooled model can be trained in one process only, where nobody's rows 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +18,20 @@ from sklearn.base import clone, is_classifier
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.collaboration.labels import as_labels, goodness
-from dcshap.exceptions import InputError, ModelError, QualityWarning
+from dcshap.collaboration.party import Party
+from dcshap.collaboration.records import Records
+from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.exceptions import InputError, ModelError, NotFittedError, QualityWarning
 from dcshap.explanation.engine import column_offsets, outputs_of
+from dcshap.explanation.joint import disclose_columns, explain_all
 from dcshap.explanation.reference import chosen_reference
 from dcshap.explanation.rows import explain_rows
 from dcshap.shapley import additive_shapley_values
 
-__all__ = ["Fidelity", "Quality", "fidelity_of", "measure"]
+__all__ = ["Fidelity", "Quality", "fidelity_of", "measure_records", "measure_rows"]
 
 WORSE = 0.01  # of AUC, or of R²: how much worse than alone is worth a warning
 LARGE = 0.02  # attributions whose signs are compared
@@ -63,7 +68,8 @@ class Quality:
         A row each for "alone", "together" and "pooled": accuracy, AUC and Brier score of a classifier (the lower the
         Brier score, the better calibrated), R² of a regressor.
     fidelity : mapping of "alone" and "pooled" to Fidelity
-        How far the joint model's explanations are from those of the party's own and of the pooled model.
+        How far the joint model's explanations are from those of the party's own and of the pooled model; vertically,
+        a party's own model knows its own columns only, and these are compared.
     """
 
     party: str
@@ -80,42 +86,100 @@ class Quality:
         return "\n".join(lines)
 
 
-def measure(parties: Mapping[str, HorizontalParty], party: str, X: Any, y: Any) -> Quality:
+def measure_rows(parties: Mapping[str, HorizontalParty], party: str, X: Any, y: Any) -> Quality:
     """Measure on held-out rows (n, M) and labels (n,) what the joint model gives one party.
 
     Warns where the party would do better alone.
     """
-    own, labels = parties[party], as_labels(y)
+    own, everybody = parties[party], list(parties.values())
     codes = own.agreement.schema.codes(X, missing=own.agreement.missing)
-    if len(codes) != len(labels) or not len(codes):
-        raise InputError(f"There must be one label per row, of one row at least. Got {len(codes)} and {len(labels)}.")
-    points, encoded = own.points(X), own.anchor.encode(codes)
-    models = {"alone": _trained(own.model_, [own]), "pooled": _trained(own.model_, list(parties.values()))}
-    scores = {name: _scores(model, encoded, labels) for name, model in models.items()}
-    table = pd.DataFrame({name: scores.get(name) or _scores(own.model_, points, labels) for name in _ORDER}).T
-    _warn_if_worse(party, table)
+    labels = _labels_of(y, len(codes))
+    encoded = own.anchor.encode(codes)
+
+    def plain(members: list[HorizontalParty]) -> tuple[Any, FloatArray]:
+        rows = np.concatenate([each.anchor.encode(each.codes) for each in members])
+        return clone(own.model_).fit(rows, np.concatenate([each.labels for each in members])), encoded
+
+    models = {"alone": plain([own]), "together": (own.model_, own.points(X)), "pooled": plain(everybody)}
+    table = _compared_scores(party, models, labels)
     shown = slice(min(len(codes), EXPLAINED))
-    found = {name: fidelity_of(own, model, X[shown], codes[shown]) for name, model in models.items()}
+    found = {name: fidelity_of(own, models[name][0], X[shown], codes[shown]) for name in ("alone", "pooled")}
     return Quality(party, table, found)
 
 
-_ORDER = ("alone", "together", "pooled")
+def measure_records(
+    parties: Mapping[str, VerticalParty], analyst: Analyst, party: str, held: Mapping[str, Records], y: Any
+) -> Quality:
+    """Measure on held-out records and labels (n,) what the joint model gives one party; as `measure_rows`."""
+    ordered = {name: parties[name] for name in analyst.widths_}
+    labels = _labels_of(y, len(held[party]))
+    trained = _trained_labels(ordered)
+
+    def plain(members: list[VerticalParty]) -> tuple[Any, FloatArray]:
+        rows, asked = (
+            np.concatenate([each.anchor.encode(codes[each.name]) for each in members], axis=1)
+            for codes in ({name: each.codes for name, each in ordered.items()}, {n: r.codes for n, r in held.items()})
+        )
+        return clone(analyst.model_).fit(rows, trained), asked
+
+    points = analyst.points_of([ordered[name].represent(held[name]) for name in ordered])
+    models = {"alone": plain([parties[party]]), "together": (analyst.model_, points)}
+    models["pooled"] = plain(list(ordered.values()))
+    table = _compared_scores(party, models, labels)
+    shown = {name: records.select(records.identifiers[:EXPLAINED]) for name, records in held.items()}
+    parts = [disclose_columns(each, shown[name]) for name, each in ordered.items()]
+    values = explain_all(analyst, parts, random_state=0)
+    own = [values.feature_names.index(name) for name in parties[party].agreement.schema.names]
+    straight = {name: (each, shown[name].codes) for name, each in ordered.items()}
+    found = {
+        "alone": compared(values.values[:, own], _straight_values(models["alone"][0], [straight[party]])),
+        "pooled": compared(values.values, _straight_values(models["pooled"][0], list(straight.values()))),
+    }
+    return Quality(party, table, found)
+
+
+def _trained_labels(parties: Mapping[str, VerticalParty]) -> Array:
+    for party in parties.values():
+        if party.holds_labels:
+            return party.labels
+    raise NotFittedError("The party with the labels has no labels at hand: they are there after `fit`, not from disk.")
+
+
+def _labels_of(y: Any, n_rows: int) -> Array:
+    labels = as_labels(y)
+    if n_rows != len(labels) or not n_rows:
+        raise InputError(f"There must be one label per row, of one row at least. Got {n_rows} and {len(labels)}.")
+    return labels
+
+
+def _compared_scores(party: str, models: Mapping[str, tuple[Any, FloatArray]], labels: Array) -> pd.DataFrame:
+    """The scores of models, each with the held-out points that it sees."""
+    table = pd.DataFrame({name: _scores(model, points, labels) for name, (model, points) in models.items()}).T
+    _warn_if_worse(party, table)
+    return table
 
 
 def fidelity_of(party: HorizontalParty, model: Any, X: Any, codes: FloatArray) -> Fidelity:
     """How far a party's explanations of rows (n, M) are from those of a model of their encoded coordinates."""
-    reference = chosen_reference(party, "anchor").codes
-    straight = np.eye(party.anchor.encoder.n_coordinates)
-    true = additive_shapley_values(
-        outputs_of(model),
-        party.anchor.encode(reference[None, :])[0],
-        column_offsets(party, codes, reference, straight),
-        random_state=0,
-    ).values
+    true = _straight_values(model, [(party, codes)])
     values = explain_rows(party, X, random_state=0).values
     if values.shape != true.shape:
         raise ModelError("Explanations can be compared where both models know the same classes. One lacks some.")
     return compared(values, true)
+
+
+def _straight_values(model: Any, parts: Sequence[tuple[Party, FloatArray]]) -> FloatArray:
+    """The attributions of a model of encoded coordinates, of parties' columns given as codes (n, M_k), side by side."""
+    bases, offsets = [], []
+    for party, codes in parts:
+        reference = chosen_reference(party, "anchor").codes
+        bases.append(party.anchor.encode(reference[None, :])[0])
+        offsets.append(column_offsets(party, codes, reference, np.eye(party.anchor.encoder.n_coordinates)))
+    joined = np.zeros((len(offsets[0]), sum(o.shape[1] for o in offsets), sum(map(len, bases))))
+    at = np.cumsum([(0, 0), *(each.shape[1:] for each in offsets)], axis=0)
+    for (row, column), each in zip(at[:-1], offsets, strict=True):
+        joined[:, row : row + each.shape[1], column : column + each.shape[2]] = each
+    return additive_shapley_values(outputs_of(model), np.concatenate(bases), joined, random_state=0).values
 
 
 def compared(values: FloatArray, true: FloatArray) -> Fidelity:
@@ -127,11 +191,6 @@ def compared(values: FloatArray, true: FloatArray) -> Fidelity:
     size = float(np.linalg.norm(wanted))
     error = float(np.linalg.norm(flat - wanted)) / size if size > 0 else 0.0
     return Fidelity(error, float(np.mean(ranks)) if ranks else 1.0, float(signs))
-
-
-def _trained(model: Any, parties: list[HorizontalParty]) -> Any:
-    rows = np.concatenate([party.anchor.encode(party.codes) for party in parties])
-    return clone(model).fit(rows, np.concatenate([party.labels for party in parties]))
 
 
 def _scores(model: Any, points: FloatArray, labels: Array) -> dict[str, float]:
@@ -166,7 +225,7 @@ def _brier(chances: pd.DataFrame, labels: Array) -> float:
 
 def _warn_if_worse(party: str, table: pd.DataFrame) -> None:
     measured = next(name for name in ("auc", "r2", "accuracy") if name in table)
-    by_name = {name: float(score) for name, score in zip(_ORDER, table[measured], strict=True)}
+    by_name = {str(name): float(score) for name, score in table[measured].items()}
     if by_name["alone"] - by_name["together"] > WORSE:
         warnings.warn(
             f"Party {party!r} does better alone: {measured} {by_name['alone']:.3f} against {by_name['together']:.3f} "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 from uuid import uuid4
 
-from sklearn.base import is_classifier
+import pandas as pd
 
 from dcshap._tables import as_frame
 from dcshap._typing import Array, FloatArray
@@ -14,7 +14,7 @@ from dcshap.collaboration.agreement import Agreement, Span
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
-from dcshap.collaboration.labels import goodness
+from dcshap.collaboration.labels import as_weights, goodness
 from dcshap.collaboration.messages import ANALYST, REQUESTER, JoinReport, PseudonymKey
 from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.party import FULL, Party
@@ -22,16 +22,19 @@ from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.collaboration.records import Records, in_one_order
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.collaborations import held_columns
+from dcshap.collaborations.contributions import contributions_of, scorer_of, worth_of_columns
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
-from dcshap.collaborations.held_columns import require_disjoint, require_tables
-from dcshap.exceptions import InputError, ModelError, ProtocolError, SchemaError
+from dcshap.collaborations.quality import Quality, measure_records
+from dcshap.exceptions import InputError, ModelError, ProtocolError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
+from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import Request
-from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.engine import RowOptions, absent_in
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.protocol.steps import ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT, SHARE_MODEL, training
-from dcshap.schema import Missing, Schema
+from dcshap.schema import Absent, Missing, Schema
 
 __all__ = ["VerticalCollaboration"]
 
@@ -41,7 +44,8 @@ class VerticalCollaboration(CollaborationEstimator):
 
     Parameters
     ----------
-    model : scikit-learn compatible estimator
+    model : scikit-learn compatible estimator, optional
+        Logistic regression by default, ridge regression where labels are numbers with fractions.
     n_components : int, float, "auto" or mapping of party name to either, default "auto"
         Dimensions of each party's representation, as a number or a fraction of its columns, rounded. "auto" is about a
         quarter with a supervised span, three quarters otherwise.
@@ -81,7 +85,7 @@ class VerticalCollaboration(CollaborationEstimator):
 
     def __init__(
         self,
-        model: Any,
+        model: Any = None,
         n_components: int | float | Literal["auto"] | Mapping[str, int | float] = "auto",
         *,
         span: Span = "supervised",
@@ -108,7 +112,15 @@ class VerticalCollaboration(CollaborationEstimator):
         self.instance_models = instance_models
         self.random_state = random_state
 
-    def fit(self, X: Mapping[str, Any], y: Any, *, label_party: str | None = None, refit_span: bool = False) -> Self:
+    def fit(
+        self,
+        X: Mapping[str, Any],
+        y: Any,
+        *,
+        label_party: str | None = None,
+        sample_weight: Any = None,
+        refit_span: bool = False,
+    ) -> Self:
         """Train on each party's columns, and the labels of the one party that holds them.
 
         Records are matched by a DataFrame's index, or by position in arrays of the same length; those that not all
@@ -124,33 +136,25 @@ class VerticalCollaboration(CollaborationEstimator):
             A Series is matched by its index, anything else row by row with the label party's table.
         label_party : str, optional
             Who holds the labels; the first party by default.
+        sample_weight : array of shape (n,), optional
+            How much each label counts when the model is trained, in the labels' order. The analyst sees them.
         refit_span : bool, default False
             Find new maps. Who has seen records through two maps knows more of them than through one.
         """
-        X = require_tables(X, self.schema)
-        if y is None:
-            raise InputError("One party must bring labels. Got None as `y`.")
-        holder = next(iter(X)) if label_party is None else label_party
-        if holder not in X:
-            raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
+        X = held_columns.require_tables(X, self.schema)
+        holder = held_columns.require_holder(X, y, label_party)
         self._start()
-        analyst = Analyst(self.model)
-        parties = self._gather(X, y, holder, refit_span=refit_span)
-        kept = not refit_span and self._keep_maps(parties)
+        estimator = self._estimator([y])
+        analyst = Analyst(estimator)
+        brought = {holder: (y, as_weights(sample_weight, n_labels=len(y), model=estimator))}
+        parties = self._gather(X, brought, estimator, refit_span=refit_span)
+        kept = not refit_span and all(self._keep_maps(parties))  # each party's are its own
         if not kept and self._known_parties():
             warn_of_new_maps()
         parties[min(parties)].receive_pseudonym_key(PseudonymKey(self._pseudonym_key()))
         # The model is shared when the first view needs it: not everybody may agree to what it contains.
         self._train(training("vertical", span=self.span, kept=kept, share=False), parties, analyst, holder=holder)
         return self
-
-    def _keep_maps(self, parties: Mapping[str, VerticalParty]) -> bool:
-        """Whether all parties could take over the maps of an earlier training; each party's is its own."""
-        known = self._known_parties()
-        for name, party in parties.items():
-            if name in known:
-                party.keep_maps(known[name])
-        return all(party.has_maps for party in parties.values())
 
     def _pseudonym_key(self) -> bytes:
         """The key of an earlier training, or from the root: records are joined in the order of their pseudonyms."""
@@ -164,83 +168,78 @@ class VerticalCollaboration(CollaborationEstimator):
         self._require_fitted()
         return self.analyst_.joined
 
-    def _gather(self, X: Mapping[str, Any], y: Any, holder: str, *, refit_span: bool) -> dict[str, VerticalParty]:
+    def _gather(
+        self, X: Mapping[str, Any], brought: Mapping[str, tuple[Any, FloatArray]], estimator: Any, *, refit_span: bool
+    ) -> dict[str, VerticalParty]:
         warn_of_no_noise(self.noise)
         parties: dict[str, VerticalParty] = {}
 
         def gather(name: str) -> None:
             parties[name] = VerticalParty(
                 name,
-                self._agreement(name, X[name], refit_span=refit_span),
+                self._agreement(name, X[name], estimator, refit_span=refit_span),
                 private_seed=self._private_seed(name),
                 instance_models=self.instance_models,
             )
-            parties[name].take(X[name], y if name == holder else None)
+            parties[name].take(X[name], *brought.get(name, ()))
 
         for_each(X, gather)
-        require_disjoint(parties)
-        if self.schema is not None:
-            held = {column for party in parties.values() for column in party.agreement.schema.names}
-            unheld = [column for column in self.schema.names if column not in held]
-            if unheld:
-                raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")
+        held_columns.require_disjoint(parties, self.schema)
         return parties
 
-    def _agreement(self, name: str, table: Any, *, refit_span: bool) -> Agreement:
+    def _agreement(self, name: str, table: Any, estimator: Any, *, refit_span: bool) -> Agreement:
         if self.schema is None:
-            schema = self._schema_of(name, table, refit_span=refit_span)
+            schema = self._schema_from({name: table}, None if refit_span else self._known_parties().get(name))
         else:
             held = set(as_frame(table).columns)
             schema = self.schema.select([column for column in self.schema.names if column in held])
-        n_components = self.n_components
-        if isinstance(n_components, Mapping):
-            if name not in n_components:
-                raise InputError(f"`n_components` must name every party. It names {sorted(map(str, n_components))}.")
-            n_components = n_components[name]
-        return Agreement(
-            schema,
-            n_components=n_components,
-            reduction=self.reduction,
-            span=self.span,
-            span_rounds=0,
-            noise=self.noise,
-            task="classes" if is_classifier(self.model) else "number",
-            anchor=self.anchor,
-            n_anchor=self.n_anchor,
-            scaled=self.scaled,
-            missing=self.missing,
-        )
-
-    def _schema_of(self, name: str, table: Any, *, refit_span: bool) -> Schema:
-        """A party's own dictionary: the one of an earlier training, or a new one."""
-        tables = {name: table}
-        found = Schema.for_supervision(tables) if self.span == "supervised" else Schema.from_frames(tables)
-        known = self._known_parties().get(name)
-        # One more row may move a column's range. The maps are of coordinates that were scaled by the old one.
-        if known is None or refit_span or set(known.agreement.schema.names) != set(found.names):
-            return found
-        earlier: Schema = known.agreement.schema
-        return earlier
+        n_components = held_columns.components_of(self.n_components, name)
+        return self._agreed(schema, estimator, n_components=n_components, span_rounds=0)
 
     # --- prediction: needs every party's representation of the record -----------------------------------------
 
-    def predict(self, X: Mapping[str, Any]) -> Array:
-        """Predict records, each party bringing its columns (n, M_i); in the order of the first table."""
-        return self._predict(X, probabilities=False)
+    def predict(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> Array:
+        """Predict records, each party bringing its columns (n, M_i), in the first's order; options as horizontally."""
+        return self._predict(X, absent, probabilities=False)
 
-    def predict_proba(self, X: Mapping[str, Any]) -> FloatArray:
+    def predict_proba(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> FloatArray:
         """Class probabilities (n, K) of records, each party bringing its columns (n, M_i)."""
         self._require_fitted()
         if not hasattr(self.analyst_.model_, "predict_proba"):
-            raise ModelError(f"{type(self.model).__name__} gives no probabilities: use `predict`.")
-        return self._predict(X, probabilities=True)
+            raise ModelError(f"{type(self.analyst_.model_).__name__} gives no probabilities: use `predict`.")
+        return self._predict(X, absent, probabilities=True)
 
     def score(self, X: Mapping[str, Any], y: Any) -> float:
         """Accuracy, or R² for a regressor; labels in the order of the first table."""
-        return goodness(self.model, y, self.predict(X))
+        predicted = self.predict(X)
+        return goodness(self.analyst_.model_, y, predicted)
 
-    def _predict(self, X: Mapping[str, Any], *, probabilities: bool) -> Array:
-        asking = self._ask(X, PREDICT, AnsweringAnalyst(self._fitted_analyst(), probabilities=probabilities))
+    def quality(self, X: Mapping[str, Any], y: Any, *, party: str) -> Quality:
+        """Whether collaborating is worth it for a party, on held-out records, and labels in the first table's order.
+
+        Accuracy, AUC and calibration of a model of the party's columns alone, of the joint one, and of one of all
+        columns; and how far the joint model's explanations are from those of the other two. The party with the labels
+        and all tables must be at hand, so a run that was loaded from disk cannot tell.
+        """
+        self._party(party)
+        return measure_records(self.parties_, self.analyst_, party, self._records(X), y)
+
+    def contributions(self, X: Mapping[str, Any], y: Any, *, metric: str | None = None) -> pd.DataFrame:
+        """What each party's columns are worth: its Shapley value to the joint model's score on records and labels (n,).
+
+        The analyst trains on every coalition of parties from what it holds. As `HorizontalCollaboration.contributions`;
+        what is held out is represented as for a prediction.
+        """
+        held, asked = self._held(), self._records(X)
+        points = {name: self.parties_[name].represent(asked[name]).rows for name in held}
+        worth = worth_of_columns(held, self.analyst_.model_, scorer_of(metric, y), points)
+        return contributions_of(list(held), worth)
+
+    def _predict(self, X: Mapping[str, Any], absent: Absent, *, probabilities: bool) -> Array:
+        self._require_fitted()
+        asking = self._ask(
+            self._records(X, **absent), PREDICT, AnsweringAnalyst(self.analyst_, probabilities=probabilities)
+        )
         if asking.prediction is None:
             raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
         return asking.prediction.values
@@ -255,7 +254,8 @@ class VerticalCollaboration(CollaborationEstimator):
         index: Literal["shapley", "owen"] = "shapley",
         merged: bool = False,
         reference: Any = "anchor",
-        **options: Unpack[EngineOptions],
+        n_background: int = N_BACKGROUND,
+        **options: Unpack[RowOptions],
     ) -> PartyExplanation:
         """Explain the predictions of records, each party bringing its columns (n, M_i).
 
@@ -274,33 +274,47 @@ class VerticalCollaboration(CollaborationEstimator):
         index : {"shapley", "owen"}, default "shapley"
         merged : bool, default False
             Algorithm 4 with one bar for all other parties together.
-        reference : {"anchor", "own", "mean", "medoid"}, default "anchor"
-            Each party's reference for its own columns.
+        reference : {"anchor", "background", "own", "mean", "medoid"} or mapping, default "anchor"
+            Each party's reference for its own columns. `"background"`: a synthetic population, of which each party
+            draws its own columns; values compare with everybody, and the base value is the average prediction. Or a row
+            or table for every party by its name, all of the same length: row b of all of them is one reference.
+        n_background : int, default 100
+            How many rows a background has; 500 at most.
         **options
-            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
+            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`;
+            `missing` and `unknown` as in `predict`.
         """
         if index not in ("shapley", "owen"):
             raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
-        if not isinstance(reference, str):
-            raise InputError("In a vertical collaboration `reference` must be a kind: each party has its own columns.")
+        self._require_fitted()
+        rows = None if isinstance(reference, str) else held_columns.require_references(reference, self.parties_)
         if view != FULL:
             self._party(view)
         if merged and (view == FULL or index == "owen"):
             raise InputError("`merged` belongs to Algorithm 4: one party's view by Shapley values.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
-        analyst = AnsweringAnalyst(self._fitted_analyst(), **options)
+        absent, engine = absent_in(options)
+        analyst = AnsweringAnalyst(self.analyst_, **engine)
         if protocol is not ALGORITHM_3:
             self._share_model()
-        asking = self._ask(X, protocol, analyst, options=options, view=view, merged=merged, reference=reference)
-        return asking.explanation()
+        what = {"view": view, "merged": merged, "n_background": n_background}
+        what |= {"reference": reference} if rows is None else {"reference": "given"}
+        held = self._records(X, **absent)
+        return self._ask(held, protocol, analyst, rows=rows, options=engine, **what).explanation()
 
     # --- both: a request, and who answers it ------------------------------------------------------------------
 
     def _ask(
-        self, X: Mapping[str, Any], protocol: Protocol, analyst: AnsweringAnalyst, *, options: Any = None, **what: Any
+        self,
+        held: Mapping[str, Records],
+        protocol: Protocol,
+        analyst: AnsweringAnalyst,
+        *,
+        rows: Mapping[str, Any] | None = None,
+        options: Any = None,
+        **what: Any,
     ) -> Asking:
         """Have the parties, and the analyst, answer a request for records, each party bringing its columns."""
-        held = self._records(X)
         if protocol is PREDICT and not all(map(len, held.values())):
             raise InputError("At least one record must be asked for. Got none.")
         records = next(iter(held.values())).identifiers
@@ -309,7 +323,8 @@ class VerticalCollaboration(CollaborationEstimator):
         )
         asking = Asking(request, list(self.parties_))
         roles: dict[str, Any] = {
-            name: AnsweringParty(party, held[name], request, **(options or {})) for name, party in self.parties_.items()
+            name: AnsweringParty(party, held[name], request, rows=(rows or {}).get(name), **(options or {}))
+            for name, party in self.parties_.items()
         }
         names = tuple(sorted(self.parties_))
         cast = Cast(names, viewers=names if request.view == FULL else (request.view,))
@@ -323,20 +338,7 @@ class VerticalCollaboration(CollaborationEstimator):
             cast, roles = Cast(tuple(sorted(self.parties_))), {**self.parties_, ANALYST: self.analyst_}
             run_in_memory(SHARE_MODEL, cast, roles, conductor=ANALYST, record=self._record)
 
-    def _fitted_analyst(self) -> Analyst:
-        self._require_fitted()
-        return self.analyst_
-
-    def _records(self, X: Mapping[str, Any]) -> dict[str, Records]:
+    def _records(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> dict[str, Records]:
         """Every party's records, which must be the same, in the order of the first table."""
         self._require_fitted()
-        if not isinstance(X, Mapping) or set(X) != set(self.parties_):
-            given = sorted(map(str, X)) if isinstance(X, Mapping) else type(X).__name__
-            raise InputError(f"Each of {list(self.parties_)} must bring its columns. Got {given}.")
-        held: dict[str, Records] = {}
-
-        def find(name: str) -> None:
-            held[name] = self.parties_[name].records_of(X[name])
-
-        for_each(X, find)
-        return in_one_order(held)
+        return in_one_order(held_columns.records_of(X, self.parties_, **absent))

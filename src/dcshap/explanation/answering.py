@@ -6,7 +6,7 @@ The methods `send_…` and `receive_…` are their parts in the protocols for re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -41,14 +41,20 @@ class AnsweringParty:
     records : Records
         The party's columns of the records that are asked for.
     request : Request
+    rows : table of shape (m, M_k), optional
+        What to compare with, instead of what the request names.
     **options
         As in `shapley_values`.
     """
 
     def __init__(
-        self, party: VerticalParty, records: Records, request: Request, **options: Unpack[EngineOptions]
+        self, party: VerticalParty, records: Records, request: Request, *, rows: Any = None, **options: Any
     ) -> None:
         self._party, self._records, self._request, self._options = party, records, request, options
+        self._against: dict[str, Any] = {
+            "reference": request.reference if rows is None else rows,
+            "n_background": request.n_background,
+        }
         self._vectors: list[RecordVectors] = []
 
     def receive_request(self, message: Request) -> None:
@@ -62,11 +68,11 @@ class AnsweringParty:
         """Another party's view needs this one's vectors."""
 
     def send_vectors(self, to: str) -> RecordVectors:  # noqa: ARG002
-        """Two vectors per record, for another party's view."""
-        return disclose(self._party, self._records, reference=self._request.reference)
+        """A vector per record, and of the reference, for another party's view."""
+        return disclose(self._party, self._records, **self._against)
 
     def receive_vectors(self, message: RecordVectors) -> None:
-        """Another party's two vectors per record."""
+        """Another party's vectors."""
         self._vectors.append(message)
 
     def send_answer(self, to: str) -> Answer:  # noqa: ARG002 - there is one requester
@@ -77,18 +83,18 @@ class AnsweringParty:
             self._vectors,
             index="owen" if self._request.protocol == "party views" else "shapley",
             merged=self._request.merged,
-            reference=self._request.reference,
+            **self._against,
             **self._options,
         )
         return Answer(self._party.name, explained)
 
     def send_columns(self, to: str) -> RecordOffsets | CoalitionTable:  # noqa: ARG002
         """What each column adds, for the analyst."""
-        return disclose_columns(self._party, self._records, reference=self._request.reference)
+        return disclose_columns(self._party, self._records, **self._against)
 
     def send_part(self, to: str) -> RecordPart:  # noqa: ARG002
         """The record itself, for the requester."""
-        return record_part(self._party, self._records, reference=self._request.reference)
+        return record_part(self._party, self._records, **self._against)
 
     def send_asked_records(self, to: str) -> RecordRepresentation:  # noqa: ARG002
         """The records' representation, for the analyst to predict."""

@@ -4,6 +4,9 @@ Columns are drawn one after another, in the order of their names. What a column'
 columns before it, follows from the moments by linear regression: a category's chances, the weights of a number's
 knots, or the mean of a number without knots, whose spread is what the regression leaves. So every cell is one that
 the schema allows, and means and covariances are those of the moments, but for expectations that had to be clipped.
+
+Rows come in lots of 100, each with a seed of its own: a small background is the beginning of every larger one, so that
+asking for many sizes shows no more rows than asking for the largest.
 """
 
 from __future__ import annotations
@@ -14,14 +17,14 @@ import scipy.stats
 
 from dcshap._typing import FloatArray, IntArray
 from dcshap.collaboration.moments import Moments
-from dcshap.collaboration.randomness import stream
+from dcshap.collaboration.randomness import derived_seed, stream
 from dcshap.exceptions import InputError
 from dcshap.schema.columns import Category, Column, Number
 from dcshap.schema.encoding import Encoder
 
 __all__ = ["N_BACKGROUND", "draw_background"]
 
-N_BACKGROUND = 100
+N_BACKGROUND = 100  # rows, unless somebody asks for more or fewer; and rows of a lot
 SHRINKAGE = 1e-3  # of a column's variance, added before regression: one-hot blocks are collinear
 STEPS = 4096  # numbers are rounded to this part of their range, so that rounding errors cannot tell parties apart
 
@@ -43,9 +46,15 @@ def draw_background(encoder: Encoder, moments: Moments, *, n_rows: int = N_BACKG
         raise InputError(f"A background needs at least one row. Got {n_rows}.")
     if len(moments.products) != encoder.n_coordinates:
         raise InputError(f"The moments must be of the encoder's {encoder.n_coordinates} coordinates.")
+    n_lots = -(-n_rows // N_BACKGROUND)
+    seeds = [seed, *(derived_seed(seed, "lot", str(at)) for at in range(1, n_lots))]
+    return np.concatenate([_lot(encoder, moments, each) for each in seeds])[:n_rows]
+
+
+def _lot(encoder: Encoder, moments: Moments, seed: int) -> FloatArray:
     mean, covariance = moments.mean, moments.covariance
     columns = encoder.schema.columns
-    codes, drawn = np.zeros((n_rows, len(columns))), np.zeros((n_rows, encoder.n_coordinates))
+    codes, drawn = np.zeros((N_BACKGROUND, len(columns))), np.zeros((N_BACKGROUND, encoder.n_coordinates))
     before = np.zeros(0, dtype=np.int64)
     for j in sorted(range(len(columns)), key=lambda j: columns[j].name):
         block = np.arange(encoder.n_coordinates)[encoder.blocks[j]]

@@ -12,6 +12,7 @@ import pandas as pd
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.messages import Message
 from dcshap.collaboration.records import Pseudonyms
+from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.statement import PartyExplanation
 
 __all__ = ["Answer", "CoalitionTable", "Prediction", "RecordOffsets", "RecordPart", "RecordVectors", "Request"]
@@ -35,7 +36,9 @@ class Request(Message):
         A party's name, or "full".
     merged : bool
         Algorithm 4 with one bar for all other parties together.
-    reference : {"anchor", "own", "mean", "medoid"}
+    reference : {"anchor", "own", "mean", "medoid", "background"}
+    n_background : int
+        How many rows a background has.
     written : float
         When, in seconds since 1970.
     certificate : str
@@ -52,6 +55,7 @@ class Request(Message):
     view: str
     merged: bool = False
     reference: str = "anchor"
+    n_background: int = N_BACKGROUND
     written: float = 0.0
     certificate: str = ""
     signature: bytes = b""
@@ -59,7 +63,7 @@ class Request(Message):
 
 @dataclass(frozen=True)
 class RecordVectors(Message):
-    """A party's representation of records (n, m) and of the reference (m,), for another party's view."""
+    """A party's representation of records (n, d) and of the reference's m rows (m, d), for another party's view."""
 
     party: str
     pseudonyms: Pseudonyms
@@ -69,7 +73,7 @@ class RecordVectors(Message):
 
 @dataclass(frozen=True)
 class RecordOffsets(Message):
-    """A party's representation of the reference (m,) and what each of its columns adds (n, M_k, m).
+    """A party's representation of the reference's m rows (m, d) and what each of its columns adds (m, n, M_k, d).
 
     With it, whoever evaluates the model can form every coalition's representation; so this is the paper's coalition
     matrix in fewer bytes, and discloses as much.
@@ -84,8 +88,8 @@ class RecordOffsets(Message):
 
 @dataclass(frozen=True)
 class CoalitionTable(Message):
-    """A party's representation of every coalition of its columns (n, 2^M_k, m), coalition c holding column j iff
-    bit j of c is set.
+    """A party's representation of every coalition of its columns (m, n, 2^M_k, d), against each of the reference's m
+    rows; coalition c holds column j iff bit j of c is set.
     """
 
     party: str
@@ -104,7 +108,10 @@ class Answer(Message):
 
 @dataclass(frozen=True)
 class RecordPart(Message):
-    """A party's columns of the records (n, M_k) and of the reference (1, M_k), for a requester who may see them."""
+    """A party's columns of the records (n, M_k) and of the reference, for a requester who may see them.
+
+    The reference has no rows where these are a synthetic background: they tell of all of the party's rows.
+    """
 
     party: str
     data: pd.DataFrame

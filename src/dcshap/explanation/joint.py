@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
-import pandas as pd
 
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.collaboration.alignment import to_grid
@@ -19,16 +18,18 @@ from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, ProtocolError
+from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import CoalitionTable, RecordOffsets, RecordPart
 from dcshap.explanation.engine import (
     EngineOptions,
+    averaged,
     column_offsets,
     columns_in_common_space,
     outputs_of,
 )
-from dcshap.explanation.reference import chosen_reference, reference_of
-from dcshap.explanation.statement import PartyExplanation, side_by_side
-from dcshap.shapley import additive_shapley_values, coalition_shapley_values
+from dcshap.explanation.reference import fingerprint_of, reference_rows, shown_rows
+from dcshap.explanation.statement import PartyExplanation, joint_reference, side_by_side
+from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
 
 __all__ = ["disclose_columns", "explain_all", "record_part", "with_parts"]
 
@@ -36,32 +37,40 @@ MAX_TABLE = 16  # columns of a party whose reduction is not linear: 2^16 rows a 
 
 
 def disclose_columns(
-    party: VerticalParty, records: Records, *, reference: Any = "anchor"
+    party: VerticalParty, records: Records, *, reference: Any = "anchor", n_background: int = N_BACKGROUND
 ) -> RecordOffsets | CoalitionTable:
     """What each of a party's columns adds to its representation, for the analyst to evaluate every coalition."""
-    row = reference_of(party, reference)
-    names = party.agreement.schema.names
+    rows = reference_rows(party, reference, n_background, warn=True)
+    names, pseudonyms = party.agreement.schema.names, party.pseudonyms_of(records)
     if party.linear_reduction is not None:
-        offsets = column_offsets(party, records.codes, row.codes, party.linear_reduction.weights)
-        offsets += party.noise_shares(records.codes, row.codes)
+        weights = party.linear_reduction.weights
         # Algorithm 3, lines 1 to 4: F_i is linear, so F_i of every coalition is a sum of these
-        return RecordOffsets(party.name, party.pseudonyms_of(records), names, party.reduce_codes(row.codes)[0], offsets)
+        offsets = [
+            column_offsets(party, records.codes, row, weights) + party.noise_shares(records.codes, row) for row in rows
+        ]
+        return RecordOffsets(party.name, pseudonyms, names, party.noisy_codes(rows), np.stack(offsets))
     if len(names) > MAX_TABLE:
         raise InputError(
             f"Algorithm 3 needs a linear reduction at a party with more than {MAX_TABLE} columns. {party.name!r} has "
             f"{len(names)}. Use index='owen', which needs two vectors per party only."
         )
-    filled = np.where(np.isnan(records.codes), party.anchor.reference(), records.codes)
+    return CoalitionTable(party.name, pseudonyms, names, np.stack([_table(party, records.codes, row) for row in rows]))
+
+
+def _table(party: VerticalParty, codes: FloatArray, reference: FloatArray) -> FloatArray:
+    """The representations of all coalitions (n, 2^M_k, d), against one row of the reference (M_k,)."""
+    n_columns = codes.shape[1]
+    filled = np.where(np.isnan(codes), party.anchor.reference(), codes)
     # Algorithm 3, line 1: S
-    inside = (np.arange(1 << len(names))[:, None] >> np.arange(len(names))) & 1 == 1
+    inside = (np.arange(1 << n_columns)[:, None] >> np.arange(n_columns)) & 1 == 1
+    noise, absent = party.noise_shares(codes, reference), party.noisy_codes(reference[None, :])
+    absent -= party.reduce_codes(reference)  # the reference's own noise
     # Algorithm 3, lines 2 to 4: X'_i, the party's columns of all coalitions, and F_i(X'_i)
-    noise = party.noise_shares(records.codes, row.codes)
     rows = [
-        party.reduce_codes(np.where(inside, x, row.codes)) + inside.astype(np.float64) @ shares
+        party.reduce_codes(np.where(inside, x, reference)) + absent + inside.astype(np.float64) @ shares
         for x, shares in zip(filled, noise, strict=True)
     ]
-    table = np.stack(rows) if rows else np.empty((0, len(inside), party.reduce_codes(row.codes).shape[1]))
-    return CoalitionTable(party.name, party.pseudonyms_of(records), names, table)
+    return np.stack(rows) if rows else np.empty((0, len(inside), absent.shape[1]))
 
 
 def explain_all(
@@ -72,32 +81,50 @@ def explain_all(
     if set(given) != set(analyst.widths_):
         raise ProtocolError(f"Algorithm 3 needs every party of {list(analyst.widths_)}. Got {sorted(given)}.")
     ordered = [given[name] for name in analyst.widths_]
-    asked = ordered[0].pseudonyms
-    if any(not np.array_equal(part.pseudonyms, asked) for part in ordered):
+    if any(not np.array_equal(part.pseudonyms, ordered[0].pseudonyms) for part in ordered):
         raise ProtocolError("All parties must represent the same records in the same order.")
-    names = tuple(name for part in ordered for name in part.names)
+    n_rows = {part.party: _n_rows(part) for part in ordered}
+    if len(set(n_rows.values())) > 1:
+        raise ProtocolError(f"All parties must bring as many rows of the reference. Got {n_rows}.")
+
+    def against(at: int, how: EngineOptions) -> Explanation:
+        return _explain_against(analyst, [_single(part, at) for part in ordered], how)
+
+    return PartyExplanation.of(averaged(_n_rows(ordered[0]), against, options), run=analyst.run)
+
+
+def _n_rows(part: RecordOffsets | CoalitionTable) -> int:
+    return len(part.absent if isinstance(part, RecordOffsets) else part.rows)
+
+
+def _single(part: RecordOffsets | CoalitionTable, at: int) -> RecordOffsets | CoalitionTable:
+    """What a party sent against one row of the reference, without the axis of the rows."""
+    if isinstance(part, RecordOffsets):
+        return replace(part, absent=part.absent[at], offsets=part.offsets[at])
+    return replace(part, rows=part.rows[at])
+
+
+def _explain_against(
+    analyst: Analyst, parts: Sequence[RecordOffsets | CoalitionTable], options: EngineOptions
+) -> Explanation:
+    names = tuple(name for part in parts for name in part.names)
     # Algorithm 3, lines 6 and 7: the model's answers to X̂, and Algorithm 1
-    if all(isinstance(part, RecordOffsets) for part in ordered):
-        base, offsets = _joint_offsets([part for part in ordered if isinstance(part, RecordOffsets)])
-        explained = additive_shapley_values(
+    if all(isinstance(part, RecordOffsets) for part in parts):
+        base, offsets = _joint_offsets([part for part in parts if isinstance(part, RecordOffsets)])
+        return additive_shapley_values(
             outputs_of(analyst.model_), base, offsets, resolution=analyst.resolution_, feature_names=names, **options
         )
-        return PartyExplanation.of(explained, run=analyst.run)
 
     def points_of(sample: int, inside: BoolArray) -> FloatArray:
         columns, start = [], 0
-        for part in ordered:
+        for part in parts:
             stop = start + len(part.names)
             columns.append(_coalition_rows(part, sample, inside[:, start:stop]))
             start = stop
         return to_grid(np.concatenate(columns, axis=1), analyst.resolution_)  # Algorithm 3, line 5: X̂
 
-    return PartyExplanation.of(
-        coalition_shapley_values(
-            outputs_of(analyst.model_), points_of, n_samples=len(asked), feature_names=names, **options
-        ),
-        run=analyst.run,
-    )
+    n = len(parts[0].pseudonyms)
+    return coalition_shapley_values(outputs_of(analyst.model_), points_of, n_samples=n, feature_names=names, **options)
 
 
 def _joint_offsets(parts: Sequence[RecordOffsets]) -> tuple[FloatArray, FloatArray]:
@@ -120,11 +147,14 @@ def _coalition_rows(part: RecordOffsets | CoalitionTable, sample: int, inside: B
     return rows
 
 
-def record_part(party: VerticalParty, records: Records, *, reference: Any = "anchor") -> RecordPart:
+def record_part(
+    party: VerticalParty, records: Records, *, reference: Any = "anchor", n_background: int = N_BACKGROUND
+) -> RecordPart:
     """A party's columns of records and of the reference, as the requester who holds them sees them."""
-    row = chosen_reference(party, reference)
-    data = party.agreement.schema.frame(records.codes).set_axis(records.index)
-    return RecordPart(party.name, data, row.frame, row.fingerprint)
+    schema, rows = party.agreement.schema, reference_rows(party, reference, n_background)
+    shown = shown_rows(party, reference, rows)
+    data = schema.frame(records.codes).set_axis(records.index)
+    return RecordPart(party.name, data, data.head(0) if shown is None else shown, fingerprint_of(schema, rows))
 
 
 def with_parts(explained: PartyExplanation, parts: Sequence[RecordPart]) -> PartyExplanation:
@@ -136,6 +166,6 @@ def with_parts(explained: PartyExplanation, parts: Sequence[RecordPart]) -> Part
         standard_errors=explained.standard_errors[:, order],
         feature_names=tuple(explained.feature_names[at] for at in order),
         data=side_by_side([part.data for part in parts]),
-        reference=pd.concat([part.reference for part in parts], axis=1),
+        reference=joint_reference([part.reference for part in parts]),
         reference_fingerprint="-".join(part.fingerprint for part in parts),
     )

@@ -1,7 +1,9 @@
 """The reference: the row that stands for "feature absent".
 
 Explanations of the same prediction agree only if they start from the same reference. Taken from the anchor it is the
-same for every party, and its fingerprint proves it.
+same for every party, and its fingerprint proves it. A background is several rows, over which values are averaged.
+Horizontally all parties draw the same ones. Vertically each draws its own columns: row b of all parties together is one
+background row, in which columns of different parties are independent, because nobody knows how they are related.
 """
 
 from __future__ import annotations
@@ -16,15 +18,29 @@ import pandas as pd
 
 from dcshap._typing import FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
+from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
+from dcshap.collaboration.randomness import derived_seed
+from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, ReferenceWarning
-from dcshap.explanation.background import draw_background
+from dcshap.explanation.background import N_BACKGROUND, draw_background
 from dcshap.schema import Schema
 
-__all__ = ["BACKGROUND", "Reference", "background_of", "chosen_reference", "fingerprint_of", "reference_of"]
+__all__ = [
+    "BACKGROUND",
+    "Reference",
+    "background_of",
+    "chosen_reference",
+    "fingerprint_of",
+    "is_background",
+    "reference_of",
+    "reference_rows",
+    "shown_rows",
+]
 
 KINDS = ("anchor", "own", "mean", "medoid")
 BACKGROUND = "background"
+MOST_ROWS = 500  # of a vertical party's background: the more, the better others know how its representations spread
 
 
 @dataclass(frozen=True)
@@ -58,23 +74,53 @@ def fingerprint_of(schema: Schema, codes: FloatArray) -> str:
     return hashlib.sha256("\x1f".join([schema.fingerprint, *rounded]).encode()).hexdigest()[:16]
 
 
-def background_of(party: HorizontalParty, kind: Any, n_rows: int) -> FloatArray | None:
+def is_background(kind: Any) -> bool:
+    """Whether synthetic rows are asked for."""
+    return isinstance(kind, str) and kind == BACKGROUND
+
+
+def background_of(party: Party, kind: Any, n_rows: int = N_BACKGROUND) -> FloatArray | None:
     """The rows (m, M) that a party is asked to compare with, as codes; None where it is a single reference.
 
     Parameters
     ----------
-    party : HorizontalParty
+    party : Party
     kind : "background", a table of several rows, or anything that `reference_of` takes
-        "background" draws a population from the moments that all parties know, with their shared seed: the same rows
-        at every party.
+        "background" draws a population. Horizontally from the moments that all parties know, with their shared seed:
+        the same rows at every party. Vertically from the party's own moments, with its private seed: nobody else could
+        check the draw, and whoever knew the seed could take the draw out of what the rows show of the moments.
     n_rows : int
         How many are drawn.
     """
-    if isinstance(kind, str) and kind == BACKGROUND:
-        seed = party.anchor_seed if party.anchor_seed is not None else 0
-        return draw_background(party.anchor.encoder, party.moments, n_rows=n_rows, seed=seed)
+    if is_background(kind):
+        moments, seed = _population(party, n_rows)
+        return draw_background(party.anchor.encoder, moments, n_rows=n_rows, seed=seed)
     several = isinstance(kind, pd.DataFrame | np.ndarray) and kind.ndim == 2 and len(kind) > 1
     return party.agreement.schema.codes(kind, missing=party.agreement.missing) if several else None
+
+
+def _population(party: Party, n_rows: int) -> tuple[Moments, int]:
+    """The moments that a party's background is drawn from, and the seed."""
+    if isinstance(party, HorizontalParty):
+        return party.moments, party.anchor_seed if party.anchor_seed is not None else 0
+    if not isinstance(party, VerticalParty):
+        raise InputError("A background is drawn by a horizontal or a vertical party.")
+    if n_rows > MOST_ROWS:
+        raise InputError(f"A vertical background must have at most {MOST_ROWS} rows. Got {n_rows}.")
+    return party.own_moments, derived_seed(party.private_seed, "background")
+
+
+def reference_rows(party: Party, kind: Any, n_background: int, *, warn: bool = False) -> FloatArray:
+    """The rows (m, M) that stand for "feature absent", as codes: one, or those of a background."""
+    several = background_of(party, kind, n_background)
+    if several is not None:
+        return several
+    return (reference_of if warn else chosen_reference)(party, kind).codes[None, :]
+
+
+def shown_rows(party: VerticalParty, kind: Any, rows: FloatArray) -> pd.DataFrame | None:
+    """The reference as whoever asks may see it: synthetic rows tell of all of a party's rows and stay with it."""
+    return None if is_background(kind) else party.agreement.schema.frame(rows)
 
 
 def reference_of(party: Party, kind: Any = "anchor") -> Reference:

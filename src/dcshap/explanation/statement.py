@@ -11,7 +11,7 @@ import pandas as pd
 from dcshap.exceptions import InputError
 from dcshap.shapley import Explanation
 
-__all__ = ["PartyExplanation", "bars_of", "require_one_run", "side_by_side"]
+__all__ = ["PartyExplanation", "bars_of", "joint_reference", "require_one_run", "side_by_side"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -77,3 +77,9 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Parties' columns of the same records, in the same order, as one table under the first party's identifiers."""
     index = tables[0].index
     return pd.concat([table.set_axis(index) for table in tables], axis=1)
+
+
+def joint_reference(parts: Sequence[pd.DataFrame | None]) -> pd.DataFrame | None:
+    """Parties' columns of the reference as one table; None where some party's rows stay with it."""
+    tables = [part for part in parts if part is not None and len(part)]
+    return pd.concat(tables, axis=1) if len(tables) == len(parts) else None

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
-import pandas as pd
 
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.collaboration.alignment import to_grid
@@ -20,16 +19,18 @@ from dcshap.collaboration.messages import SharedModel
 from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
+from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import RecordVectors
 from dcshap.explanation.engine import (
     EngineOptions,
+    averaged,
     column_offsets,
     columns_in_common_space,
     outputs_of,
 )
-from dcshap.explanation.reference import chosen_reference, reference_of
-from dcshap.explanation.statement import PartyExplanation, require_one_run, side_by_side
-from dcshap.shapley import additive_shapley_values, coalition_shapley_values
+from dcshap.explanation.reference import fingerprint_of, reference_rows, shown_rows
+from dcshap.explanation.statement import PartyExplanation, joint_reference, require_one_run, side_by_side
+from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
 from dcshap.shapley.game.coalition_points import PointsOf
 
 __all__ = ["DC_FEATURES", "disclose", "explain_view", "unite_views"]
@@ -37,15 +38,16 @@ __all__ = ["DC_FEATURES", "disclose", "explain_view", "unite_views"]
 DC_FEATURES = "DC Features"
 
 
-def disclose(party: VerticalParty, records: Records, *, reference: Any = "anchor") -> RecordVectors:
-    """The two vectors per record that another party's view needs of this one."""
-    row = chosen_reference(party, reference)
+def disclose(
+    party: VerticalParty, records: Records, *, reference: Any = "anchor", n_background: int = N_BACKGROUND
+) -> RecordVectors:
+    """The vectors that another party's view needs of this one: of every record, and of the reference's rows."""
     # Algorithm 4, inputs: the guest's features x̂_g and reference r̂_g, both as representations
     return RecordVectors(
         party.name,
         party.pseudonyms_of(records),
-        party.noisy_codes(records.codes, row.codes),
-        party.reduce_codes(row.codes)[0],
+        party.noisy_codes(records.codes),
+        party.noisy_codes(reference_rows(party, reference, n_background)),
     )
 
 
@@ -57,6 +59,7 @@ def explain_view(
     index: str = "shapley",
     merged: bool = False,
     reference: Any = "anchor",
+    n_background: int = N_BACKGROUND,
     **options: Unpack[EngineOptions],
 ) -> PartyExplanation:
     """One party's features, every other party's folded into a "DC Features" bar.
@@ -68,45 +71,63 @@ def explain_view(
     records : Records
         The party's own columns of the records.
     others : sequence of RecordVectors
-        Two vectors per record from each other party.
+        From each other party a vector per record, and one per row of its reference.
     index : {"shapley", "owen"}
         `"shapley"`, Algorithm 4: the value of the game in which each other party is one player. `"owen"`, the party
         view: the parties are blocks, and every party's view agrees with the full one.
     merged : bool
         Algorithm 4 with one bar for all other parties together, instead of one each.
+    reference, n_background
+        As in `reference_rows`, the same that the others have disclosed.
     """
     if merged and index == "owen":
         raise InputError("Party views keep one bar per party: merging parties would make another game of it.")
     shared = _shared_model(party)
-    row = reference_of(party, reference)
-    own, vectors = party.agreement.schema.names, _in_order(party, records, others, shared)
+    rows = reference_rows(party, reference, n_background, warn=True)
+    own, vectors = party.agreement.schema.names, _in_order(party, records, others, shared, n_rows=len(rows))
     bars = _bars([each.party for each in vectors], merged=merged)
     names = (*own, *bars)  # Algorithm 4, line 1: M = h + 1, or one more for every further guest
-    game: dict[str, Any] = {"feature_names": names, "index": index, **options}
+    game: dict[str, Any] = {"feature_names": names, "index": index}
     if index == "owen":
         game["blocks"] = {party.name: list(own)} | {bar: [bar] for bar in bars}
-    outputs = outputs_of(shared.model)
-    # Algorithm 4, lines 15 and 16: the model's answers to all coalitions' points, and Algorithm 1
-    if party.linear_reduction is not None:
-        base, offsets = _view_offsets(party, records.codes, row.codes, vectors, shared)
-        if merged:
-            guests = offsets[:, len(own) :].sum(axis=1, keepdims=True)
-            offsets = np.concatenate([offsets[:, : len(own)], guests], axis=1)
-        explained = additive_shapley_values(outputs, base, offsets, resolution=shared.resolution, **game)
-    else:
-        points_of = _view_points(party, records.codes, row.codes, vectors, shared)
-        explained = coalition_shapley_values(outputs, points_of, n_samples=len(records), **game)
+
+    def against(at: int, how: EngineOptions) -> Explanation:
+        single = [replace(each, absent=each.absent[at]) for each in vectors]
+        return _explain_against(party, records.codes, rows[at], single, shared, game=game | {**how}, merged=merged)
+
     return PartyExplanation.of(
-        explained,
+        averaged(len(rows), against, options),
         data=party.agreement.schema.frame(records.codes).set_axis(records.index),
-        reference=row.frame,
-        reference_fingerprint=row.fingerprint,
+        reference=shown_rows(party, reference, rows),
+        reference_fingerprint=fingerprint_of(party.agreement.schema, rows),
         party=party.name,
         run=party.run,
         view=party.name,
         blocks=None,
         bars=bars,
     )
+
+
+def _explain_against(
+    party: VerticalParty,
+    codes: FloatArray,
+    reference: FloatArray,
+    vectors: Sequence[RecordVectors],
+    shared: SharedModel,
+    *,
+    game: Mapping[str, Any],
+    merged: bool,
+) -> Explanation:
+    """Explain with one row of the reference (M_k,), and the other parties' vector (d,) of theirs."""
+    outputs, n_own = outputs_of(shared.model), codes.shape[1]
+    # Algorithm 4, lines 15 and 16: the model's answers to all coalitions' points, and Algorithm 1
+    if party.linear_reduction is None:
+        points_of = _view_points(party, codes, reference, vectors, shared)
+        return coalition_shapley_values(outputs, points_of, n_samples=len(codes), **game)
+    base, offsets = _view_offsets(party, codes, reference, vectors, shared)
+    if merged:
+        offsets = np.concatenate([offsets[:, :n_own], offsets[:, n_own:].sum(axis=1, keepdims=True)], axis=1)
+    return additive_shapley_values(outputs, base, offsets, resolution=shared.resolution, **game)
 
 
 def _shared_model(party: VerticalParty) -> SharedModel:
@@ -126,7 +147,7 @@ def _bars(others: Sequence[str], *, merged: bool) -> dict[str, tuple[str, ...]]:
 
 
 def _in_order(
-    party: VerticalParty, records: Records, others: Sequence[RecordVectors], shared: SharedModel
+    party: VerticalParty, records: Records, others: Sequence[RecordVectors], shared: SharedModel, *, n_rows: int
 ) -> list[RecordVectors]:
     """The other parties' vectors in the model's order of parties, their records in the order of this party's."""
     given = {each.party: each for each in others}
@@ -134,16 +155,16 @@ def _in_order(
     if set(given) != set(wanted):
         raise ProtocolError(f"A view needs two vectors from each of {wanted}. Got {sorted(given)}.")
     mine = [pseudonym.tobytes() for pseudonym in party.pseudonyms_of(records)]
-    return [_reordered(given[name], mine, shared.widths[name]) for name in wanted]
+    return [_reordered(given[name], mine, (n_rows, shared.widths[name])) for name in wanted]
 
 
-def _reordered(message: RecordVectors, records: Sequence[bytes], width: int) -> RecordVectors:
+def _reordered(message: RecordVectors, records: Sequence[bytes], shape: tuple[int, int]) -> RecordVectors:
     at = {pseudonym.tobytes(): row for row, pseudonym in enumerate(message.pseudonyms)}
     unknown = sum(record not in at for record in records)
-    if unknown or message.present.shape[1:] != (width,) or message.absent.shape != (width,):
+    if unknown or message.present.shape[1:] != shape[1:] or message.absent.shape != shape:
         raise ProtocolError(
-            f"Party {message.party!r} must represent all {len(records)} records in {width} dimensions. It lacks "
-            f"{unknown}; it sent {message.present.shape} and {message.absent.shape}."
+            f"Party {message.party!r} must represent all {len(records)} records, and {shape[0]} rows of the reference, "
+            f"in {shape[1]} dimensions. It lacks {unknown}; it sent {message.present.shape} and {message.absent.shape}."
         )
     rows = [at[record] for record in records]
     return replace(message, pseudonyms=message.pseudonyms[rows], present=message.present[rows])
@@ -164,7 +185,7 @@ def _view_offsets(
     base = np.empty(sum(shared.widths.values()))
     offsets = np.zeros((len(codes), n_own + len(vectors), len(base)))
     # Algorithm 4, lines 6, 7 and 14: F_h is linear, so F_h(x'_h) is F_h(r_h) plus what the columns in s add
-    base[slices[party.name]] = party.reduce_codes(reference)[0]
+    base[slices[party.name]] = party.noisy_codes(reference[None, :])[0]
     offsets[:, :n_own, slices[party.name]] = column_offsets(
         party, codes, reference, reduction.weights
     ) + party.noise_shares(codes, reference)
@@ -184,13 +205,15 @@ def _view_points(
     """The model's input for a record and its coalitions, where the party's reduction is not linear."""
     slices, n_own = columns_in_common_space(shared.widths), codes.shape[1]
     filled = np.where(np.isnan(codes), party.anchor.reference(), codes)
-    noise = party.noise_shares(codes, reference)
+    noise, absent = party.noise_shares(codes, reference), party.noisy_codes(reference[None, :])
+    absent -= party.reduce_codes(reference)  # the reference's own noise
 
     def points_of(sample: int, inside: BoolArray) -> FloatArray:
         z = np.empty((len(inside), sum(shared.widths.values())))
         own = np.where(inside[:, :n_own], filled[sample], reference)  # Algorithm 4, lines 6 and 7: x'_h
         # Algorithm 4, line 14: F_h(X'_h), with the noise that the columns in s share
-        z[:, slices[party.name]] = party.reduce_codes(own) + inside[:, :n_own].astype(np.float64) @ noise[sample]
+        shares = inside[:, :n_own].astype(np.float64) @ noise[sample]
+        z[:, slices[party.name]] = party.reduce_codes(own) + absent + shares
         for position, each in enumerate(vectors):
             bar = min(n_own + position, inside.shape[1] - 1)  # the last where parties are merged
             # Algorithm 4, lines 8 to 12: x'_g
@@ -216,7 +239,7 @@ def unite_views(views: Mapping[str, PartyExplanation]) -> PartyExplanation:
         n_evals=np.sum([view.n_evals for view in each_view], axis=0),
         converged=np.all([view.converged for view in each_view], axis=0),
         data=side_by_side([view.data for view in each_view]),
-        reference=pd.concat([view.reference for view in each_view], axis=1),
+        reference=joint_reference([view.reference for view in each_view]),
         reference_fingerprint="-".join(str(view.reference_fingerprint) for view in each_view),
         blocks=names,
         bars={},

@@ -11,6 +11,7 @@ from dcshap.collaboration.messages import ANALYST, REQUESTER, Message
 from dcshap.collaboration.party import FULL
 from dcshap.exceptions import DcshapError, InputError, ProtocolError
 from dcshap.explanation.answering import Asking
+from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import Prediction, Request
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.federation.seals.envelopes import open_envelope
@@ -69,12 +70,14 @@ class Requester:
         index: str = "shapley",
         merged: bool = False,
         reference: str = "anchor",
+        n_background: int = N_BACKGROUND,
     ) -> PartyExplanation:
         """Explain the predictions of records, given by their identifiers; as `VerticalCollaboration.explain`."""
         if index not in ("shapley", "owen"):
             raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
-        return self._ask(protocol, records, view=view, merged=merged, reference=reference).explanation()
+        against = {"reference": reference, "n_background": n_background}
+        return self._ask(protocol, records, view=view, merged=merged, **against).explanation()
 
     def predict(self, records: Sequence[Any], *, view: str = FULL) -> Prediction:
         """Predict records: class probabilities with their classes, or numbers."""

@@ -25,7 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from dcshap.exceptions import PrivacyWarning, RangeWarning, ReferenceWarning
+from dcshap.exceptions import PrivacyWarning, QualityWarning, RangeWarning, ReferenceWarning
 
 __all__ = ["Cell", "Results", "run_cells"]
 
@@ -66,7 +66,7 @@ class Cell:
         after a fixed number of steps.
         """
         with threadpool_limits(1), warnings.catch_warnings():
-            for category in (PrivacyWarning, RangeWarning, ReferenceWarning, ConvergenceWarning):
+            for category in (PrivacyWarning, QualityWarning, RangeWarning, ReferenceWarning, ConvergenceWarning):
                 warnings.simplefilter("ignore", category)
             return self.task(**dict(self.arguments))
 

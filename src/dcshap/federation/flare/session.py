@@ -266,8 +266,8 @@ class Session:
     def explain(self, collaboration: str, records: Sequence[Any], **what: Any) -> PartyExplanation:
         """Explain the predictions of records of a vertical collaboration.
 
-        As `VerticalCollaboration.explain`, with the records' identifiers instead of tables: `view`, `index`, `merged`
-        and `reference`.
+        As `VerticalCollaboration.explain`, with the records' identifiers instead of tables: `view`, `index`, `merged`,
+        `reference` and `n_background`.
         """
         requester = self._requester(collaboration)
         found = requester.explain(records, **what)

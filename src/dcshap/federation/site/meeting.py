@@ -19,7 +19,7 @@ from dcshap.schema import Schema
 
 __all__ = ["VERSION", "Meeting"]
 
-VERSION = 3  # of the protocol between sites
+VERSION = 4  # of the protocol between sites
 
 
 class Meeting:
@@ -121,19 +121,20 @@ class Meeting:
         return Settings(json.dumps(self._agreed()))
 
     def receive_settings(self, message: Settings) -> None:
-        """Refuse settings that differ from this party's own, naming them."""
+        """Refuse a schema and settings that differ from this party's own, naming every difference."""
         theirs, mine = json.loads(message.content), json.loads(json.dumps(self._agreed()))
-        found = Schema.from_dict(mine["schema"]).differences(Schema.from_dict(theirs["schema"]))
+        found = Schema.from_dict(mine.pop("schema")).differences(Schema.from_dict(theirs.pop("schema")))
+        differing = sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
+        said = []
         if found:
-            raise SchemaError(
+            said.append(
                 f"All parties must have the same schema. That of {self._office.me!r} (the first) and of the leading "
                 f"party (the second) differ: {'; '.join(found)}."
             )
-        differing = sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
         if differing:
-            raise ProtocolError(
-                f"All parties must have agreed on the same settings. {self._office.me!r} differs: {differing}."
-            )
+            said.append(f"All parties must have agreed on the same settings. {self._office.me!r} differs: {differing}.")
+        if said:
+            raise (SchemaError if found else ProtocolError)(" ".join(said))
 
     def _agreed(self) -> dict[str, Any]:
         """What all parties must have alike."""

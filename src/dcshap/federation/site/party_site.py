@@ -202,7 +202,7 @@ class PartySite:
             return
         record = party.held.select(party.held.identifiers[:1])
         blank = [
-            RecordVectors(name, party.pseudonyms_of(record), np.zeros((1, width)), np.zeros(width))
+            RecordVectors(name, party.pseudonyms_of(record), np.zeros((1, width)), np.zeros((1, width)))
             for name, width in shared.widths.items()
             if name != party.name
         ]
