@@ -10,7 +10,7 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables", "_bytes", "_separated", "_sources"}
+BASE = {"exceptions", "_html", "_typing", "_tables", "_bytes", "_separated", "_sources"}
 METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
     "_bytes": {"exceptions", "_typing"},
+    "_html": set(),
     "_separated": {"exceptions", "_typing"},
     "_sources": {"exceptions", "_typing", "_separated"},
     "languages": BASE,

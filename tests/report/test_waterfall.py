@@ -200,5 +200,5 @@ def test_the_description_says_what_the_picture_shows(make: Make):
     words = describe_waterfall(make([[0.1, -0.3]], data=np.array([[7.0, 8.0]])))
     assert words == (
         "Waterfall of Shapley values, exact for output, from base value 0.250 to prediction 0.050. "
-        "f1 = 8: −0.300; f0 = 7: +0.100."
+        "Compared with a reference that the explanation does not carry. f1 = 8: −0.300; f0 = 7: +0.100."
     )

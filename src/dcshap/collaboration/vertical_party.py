@@ -11,7 +11,7 @@ import pandas as pd
 
 from dcshap._typing import Array, BoolArray, FloatArray
 from dcshap.collaboration.label_sums import GuestSums, HolderSums, Target, noisy_responses
-from dcshap.collaboration.labels import as_labels
+from dcshap.collaboration.labels import as_labels, target_name
 from dcshap.collaboration.messages import (
     CommonRecords,
     GuestTriple,
@@ -110,7 +110,7 @@ class VerticalParty(Party):
                 f"Party {self.name!r} must have one label per row, or labels with an index. Got {len(names)} rows and "
                 f"{len(labels)} labels."
             )
-        self._labels = (labelled, labels)
+        self._labels, self.target = (labelled, labels), target_name(y)
         self._weights = np.zeros(0) if weights is None else weights
 
     def send_pseudonyms(self, to: str) -> RecordPseudonyms:  # noqa: ARG002 - there is one analyst
