@@ -9,6 +9,11 @@ from dcshap import shapley_values
 from dcshap.datasets import files
 
 
+def pytest_configure(config):
+    """Spans that do not know what predicts lose columns of most tables here; test_survival.py has that warning."""
+    config.addinivalue_line("filterwarnings", "ignore:Hardly anything of:dcshap.exceptions.QualityWarning")
+
+
 def pytest_sessionstart(session):
     """Compile the kernel of neighbours once, before several processes would all do it at the same time."""
     if not hasattr(session.config, "workerinput"):

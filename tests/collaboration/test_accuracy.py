@@ -8,9 +8,6 @@ from benchmarks.accuracy import DIVISIONS, measure
 from dcshap import datasets
 from dcshap.exceptions import DatasetError
 
-# Spans that do not know what predicts lose Adult's capital gain.
-pytestmark = pytest.mark.filterwarnings("ignore::dcshap.exceptions.QualityWarning")
-
 
 def assert_worthwhile(row, *, of_pooled: float, of_pooled_pca: float) -> None:
     assert row["private"] >= row["better_alone"]

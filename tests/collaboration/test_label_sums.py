@@ -141,7 +141,6 @@ def test_numbers_are_predicted_too_and_views_agree():
     np.testing.assert_allclose(full.predictions.ravel(), run.predict(asked), rtol=0, atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::dcshap.exceptions.QualityWarning")  # a random span may lose any column
 def test_a_random_span_needs_no_labels():
     tables, y = parts(2)
     run = RecordedVertical(LogisticRegression(), span="random", random_state=0).fit(tables, y)

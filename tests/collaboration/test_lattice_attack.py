@@ -12,13 +12,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import datasets
+from dcshap.audit.attacks.lattice import decoded_rows
 from dcshap.collaboration.messages import ANALYST, Representation
-from dcshap.exceptions import PrivacyWarning, QualityWarning
+from dcshap.exceptions import PrivacyWarning
 from dcshap.schema import Schema
 from tests.collaboration.helpers import RecordedHorizontal
 
 pytest.importorskip("fpylll")
-from tests.collaboration.lattice import decoded_rows
 
 SPANS = ("supervised", "private", "shared", "random")
 TABLES = ("adult", "heart", "pima", "breast_cancer")
@@ -52,7 +52,6 @@ def trained(name: str, span: Any, noise: float, random_state: Any = 0, **setting
     run = RecordedHorizontal(model, span=span, noise=noise, n_anchor=200, random_state=random_state, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
-        warnings.simplefilter("ignore", QualityWarning)  # spans that do not know what predicts lose columns
         return run.fit(table(name))
 
 

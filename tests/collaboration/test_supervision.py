@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from dcshap import HorizontalCollaboration, datasets
+from dcshap import HorizontalCollaboration, VerticalCollaboration, datasets
 from dcshap.collaboration import Agreement, HorizontalParty
 from dcshap.collaboration.messages import ANALYST, AnchorSeed, MaskedMoments, Message, PairKey, Representation
 from dcshap.exceptions import InputError, PrivacyError, PrivacyWarning, ProtocolError
@@ -134,6 +134,31 @@ def test_a_target_with_fifty_classes_is_learnt_in_few_dimensions():
     assert run.analyst_.model_.n_features_in_ == 4  # half of the columns, and a random direction
     assert np.mean(np.abs(run.predict(X[500:], party="a") - y[500:])) < 8
     assert apart(run, X.head(2)) < 1e-12
+
+
+def test_vertically_fifty_classes_are_learnt_in_few_dimensions():
+    X = table(1000)
+    y = np.searchsorted(np.quantile(X["n0"], np.arange(1, 50) / 50), X["n0"])
+    tables = {"a": X[["n0", "n1", "n2"]], "b": X[["n3", "n4", "town"]]}
+    run = VerticalCollaboration(random_state=0).fit(tables, y)
+    assert len(run.analyst_.model_.classes_) == 50
+    assert sum(run.analyst_.widths_.values()) == 4  # half of each party's columns, and a random direction
+    assert np.mean(np.abs(run.predict(tables) - y)) < 8
+
+
+@pytest.mark.parametrize("n", [8, 11])
+def test_more_dimensions_than_raw_columns_are_possible_where_encoding_widens_them(n):
+    X = table(200)
+    X["region"] = pd.Categorical(np.array(list("vwxyz"))[np.arange(200) % 5])
+    y = (X["n0"] > X["n1"]).astype(int)
+    run = HorizontalCollaboration(n_components=n, random_state=0).fit(
+        {"a": (X[:100], y[:100]), "b": (X[100:], y[100:])}
+    )
+    assert run.analyst_.model_.n_features_in_ == n
+    widths = VerticalCollaboration(n_components={"a": 4, "b": 2}, random_state=0).fit(
+        {"a": X[["n0", "town", "region"]], "b": X[["n1", "n2", "n3", "n4"]]}, y
+    )
+    assert widths.analyst_.widths_ == {"a": 4, "b": 2}
 
 
 def test_more_classes_than_a_span_can_tell_apart_are_refused_with_their_number():

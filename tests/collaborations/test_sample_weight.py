@@ -55,7 +55,7 @@ def test_vertical_weights_follow_their_labels(data, y_as):
     tables = {"one": X[["a", "c"]].sample(frac=1, random_state=0), "two": X[["b", "d"]].iloc[5:]}
     labels = y if y_as == "series" else y.loc[tables["one"].index].to_numpy()
     weights = WEIGHTS if y_as == "series" else WEIGHTS[tables["one"].index]
-    run = VerticalCollaboration(Ridge(), **SETTINGS).fit(tables, labels, sample_weight=weights)
+    run = VerticalCollaboration(Ridge(), random_state=0).fit(tables, labels, sample_weight=weights)
     held = run.analyst_.held_
     points = np.concatenate([rows for rows, _ in held.values()], axis=1)
     sent = next(iter(held.values()))[1]
@@ -68,8 +68,10 @@ def test_vertical_weights_are_the_same_whether_labels_have_an_index_or_a_place(d
     X, y = data["north"]
     tables = {"one": X[["a", "c"]].sample(frac=1, random_state=0), "two": X[["b", "d"]]}
     order = tables["one"].index
-    by_index = VerticalCollaboration(Ridge(), **SETTINGS).fit(tables, y, sample_weight=WEIGHTS)
-    by_place = VerticalCollaboration(Ridge(), **SETTINGS).fit(tables, y[order].to_numpy(), sample_weight=WEIGHTS[order])
+    by_index = VerticalCollaboration(Ridge(), random_state=0).fit(tables, y, sample_weight=WEIGHTS)
+    by_place = VerticalCollaboration(Ridge(), random_state=0).fit(
+        tables, y[order].to_numpy(), sample_weight=WEIGHTS[order]
+    )
     np.testing.assert_array_equal(coefficients(by_index), coefficients(by_place))
 
 

@@ -253,6 +253,17 @@ def test_fingerprints_are_equal_exactly_where_schemas_are():
     assert Schema((Number("a", np.float64(0), 1),)).fingerprint == Schema((Number("a", 0, 1),)).fingerprint
 
 
+def test_a_schema_keeps_its_fingerprint_from_one_version_to_the_next():
+    schema = Schema.from_yaml(
+        """
+        columns:
+          age: {kind: number, low: 17, high: 90, typical: 37}
+          sex: {kind: category, categories: [Female, Male], encoding: onehot}
+        """
+    )
+    assert schema.fingerprint == "f95deecb07365a1364b32da2b37d4bc1b5add5a914bfd9a654ff3e6467022429"
+
+
 def test_part_of_a_schema_is_a_schema(schema):
     assert schema.select(["size", "age"]).names == ("size", "age")
     with pytest.raises(SchemaError, match="no column 'height'"):

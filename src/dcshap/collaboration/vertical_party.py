@@ -33,6 +33,7 @@ from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.span import common_span, n_predictive
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
 from dcshap.schema import Absent
+from dcshap.schema.encoding import sensitive_coordinates
 from dcshap.storage import State
 
 __all__ = ["VerticalParty"]
@@ -96,8 +97,7 @@ class VerticalParty(Party):
         """
         self._take_rows(X)
         self._records, self._common = Records.of(X, self.codes), None
-        names = self._records.identifiers
-        self._labels = None
+        names, self._labels = self._records.identifiers, None
         if y is None:
             return
         labels = as_labels(y)
@@ -110,8 +110,8 @@ class VerticalParty(Party):
                 f"Party {self.name!r} must have one label per row, or labels with an index. Got {len(names)} rows and "
                 f"{len(labels)} labels."
             )
-        self._labels, self.target = (labelled, labels), target_name(y)
-        self._weights = np.zeros(0) if weights is None else weights
+        self._labels, self._weights = (labelled, labels), np.zeros(0) if weights is None else weights
+        self.target = target_name(y)
 
     def send_pseudonyms(self, to: str) -> RecordPseudonyms:  # noqa: ARG002 - there is one analyst
         """The pseudonyms of the records that this party can bring to a training, in their own order."""
@@ -152,6 +152,7 @@ class VerticalParty(Party):
                 n_components=self.agreement.components(n_predictive(moments)),
                 # Nobody else needs to know the directions, so they are not drawn from what the parties share.
                 seed=derived_seed(self.private_seed, "span"),
+                sensitive=sensitive_coordinates(self.agreement.schema),
             )
             basis, offset, self._usual_spread = span.weights, span.offset, span.rms
         _, rows = self._reduce(basis, offset)
@@ -161,8 +162,7 @@ class VerticalParty(Party):
 
     def send_labels(self, to: str) -> RecordLabels:  # noqa: ARG002
         """The labels of the records in common under their pseudonyms, from the one party that holds them."""
-        weights = self._of_common(self._weights) if len(self._weights) else self._weights
-        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels, weights)
+        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels, self._of_common(self._weights))
 
     @property
     def holds_labels(self) -> bool:
@@ -175,14 +175,14 @@ class VerticalParty(Party):
         return self._of_common(None if self._labels is None else self._labels[1])
 
     def _of_common(self, values: Array | None) -> Array:
-        """What labels, or their weights, are of the records in common."""
+        """What labels, or their weights where there are any, are of the records in common."""
         if self._labels is None or values is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
         at = {name: row for row, name in enumerate(self._labels[0])}
         unlabelled = sum(name not in at for name in self.common.identifiers)
         if unlabelled:
             raise ProtocolError(f"Records in common must be labelled. {unlabelled} are not.")
-        return np.asarray(values[[at[name] for name in self.common.identifiers]])
+        return np.asarray(values[[at[name] for name in self.common.identifiers]]) if len(values) else values
 
     @property
     def own_moments(self) -> Moments:
@@ -335,8 +335,7 @@ class VerticalParty(Party):
         state.content["key"] = self.key.hex()
         state.arrays["moments"] = self._moment_matrix()
         if self.shared_model_ is not None:
-            state.content["widths"] = self.shared_model_.widths
-            state.content["resolution"] = self.shared_model_.resolution
+            state.content.update(widths=self.shared_model_.widths, resolution=self.shared_model_.resolution)
             state.models["model"] = self.shared_model_.model
         return state
 
@@ -346,7 +345,6 @@ class VerticalParty(Party):
         party.receive_pseudonym_key(PseudonymKey(bytes.fromhex(state.content["key"])))
         party._own_moments = state.arrays["moments"]
         if "model" in state.models:
-            party.receive_model(
-                SharedModel(state.models["model"], state.content["widths"], state.content["resolution"])
-            )
+            about = (state.content[name] for name in ("widths", "resolution"))
+            party.receive_model(SharedModel(state.models["model"], *about))
         return party

@@ -80,16 +80,11 @@ def explain_view(
     reference, n_background
         As in `reference_rows`, the same that the others have disclosed.
     """
-    if merged and index == "owen":
-        raise InputError("Party views keep one bar per party: merging parties would make another game of it.")
     shared = _shared_model(party)
     rows = reference_rows(party, reference, n_background, warn=True)
-    own, vectors = party.agreement.schema.names, _in_order(party, records, others, shared, n_rows=len(rows))
+    vectors = _in_order(party, records, others, shared, n_rows=len(rows))
     bars = _bars([each.party for each in vectors], merged=merged)
-    names = (*own, *bars)  # Algorithm 4, line 1: M = h + 1, or one more for every further guest
-    game: dict[str, Any] = {"feature_names": names, "index": index}
-    if index == "owen":
-        game["blocks"] = {party.name: list(own)} | {bar: [bar] for bar in bars}
+    game = _game(party, bars, index, merged=merged)
 
     def against(at: int, how: EngineOptions) -> Explanation:
         single = [replace(each, absent=each.absent[at]) for each in vectors]
@@ -107,6 +102,18 @@ def explain_view(
         blocks=None,
         bars=bars,
     ).of_target(party.target)
+
+
+def _game(party: VerticalParty, bars: Mapping[str, Any], index: str, *, merged: bool) -> dict[str, Any]:
+    """The players, and the blocks of an Owen value."""
+    own = party.agreement.schema.names
+    # Algorithm 4, line 1: M = h + 1, or one more for every further guest
+    game: dict[str, Any] = {"feature_names": (*own, *bars), "index": index}
+    if index == "owen":
+        if merged:
+            raise InputError("Party views keep one bar per party: merging parties would make another game of it.")
+        game["blocks"] = {party.name: list(own)} | {bar: [bar] for bar in bars}
+    return game
 
 
 def _explain_against(
