@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from dcshap._html import line, snippet, table
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import require_one_run
@@ -67,6 +68,16 @@ class Disagreement:
                 "contradictions": [int(counts.get(name, 0)) for name in self.feature_names],
             }
         )
+
+    def _repr_html_(self) -> str:
+        title = f"Disagreement between {', '.join(self.parties)} over {len(self.rmse_per_sample)} samples"
+        figures = (
+            f"RMSE {self.rmse:.3g}, rank correlation {self.rank_correlation:.3f}, {len(self.contradictions)} "
+            f"contradictions above {self.threshold:g}."
+        )
+        largest = self.to_frame().sort_values("rmse", ascending=False, kind="stable").head(10)
+        rows = [(name, f"{rmse:.3g}", count) for name, rmse, count in largest.itertuples(index=False)]
+        return snippet(title, line(figures), table(["feature", "RMSE", "contradictions"], rows))
 
     def __str__(self) -> str:
         lines = [

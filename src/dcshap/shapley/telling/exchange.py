@@ -47,7 +47,9 @@ def frame_of(explained: Explained, outputs: IntArray | None = None) -> pd.DataFr
                 for j, name in enumerate(explained.feature_names)
             ]
     columns = ["sample", "row", "output", "feature", "value", "contribution", "standard_error", "as_in_reference"]
-    return pd.DataFrame(rows, columns=[*columns, "base_value", "prediction"])
+    # As objects: what is missing must stay apart from what another party holds, which is None.
+    values_as_given = pd.Series([row[4] for row in rows], dtype=object)
+    return pd.DataFrame(rows, columns=[*columns, "base_value", "prediction"]).assign(value=values_as_given)
 
 
 def shap_of(explained: Explained) -> shap.Explanation:
