@@ -29,7 +29,7 @@ def snippet(title: str, *parts: str) -> str:
     return f'<div class="dcshap"><style>{STYLE}</style><p><strong>{escape(title)}</strong></p>{"".join(parts)}</div>'
 
 
-def line(text: str) -> str:
+def paragraph(text: str) -> str:
     """A paragraph."""
     return f"<p>{escape(text)}</p>"
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from dcshap._html import line, snippet, table
+from dcshap._html import paragraph, snippet, table
 from dcshap._typing import Array, FloatArray
 from dcshap.audit import Audit, History, audit_party
 from dcshap.collaboration.agreement import Agreement
@@ -194,7 +194,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
             for name, party in self.parties_.items()
         ]
         about = f"{model}, span {self.span}, noise {self.noise:g}; run {self.analyst_.run[:8]}."
-        return snippet(type(self).__name__, line(about), table(["party", "columns", "bytes sent"], rows))
+        return snippet(type(self).__name__, paragraph(about), table(["party", "columns", "bytes sent"], rows))
 
     def _repr_html_(self) -> str:
         return self._html_repr()

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from dcshap._html import line, snippet, table
+from dcshap._html import paragraph, snippet, table
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import require_one_run
@@ -77,7 +77,7 @@ class Disagreement:
         )
         largest = self.to_frame().sort_values("rmse", ascending=False, kind="stable").head(10)
         rows = [(name, f"{rmse:.3g}", count) for name, rmse, count in largest.itertuples(index=False)]
-        return snippet(title, line(figures), table(["feature", "RMSE", "contradictions"], rows))
+        return snippet(title, paragraph(figures), table(["feature", "RMSE", "contradictions"], rows))
 
     def __str__(self) -> str:
         lines = [

@@ -39,9 +39,9 @@ def _seconds_per_row(model: Any) -> float | None:
     if isinstance(model, DecisionTreeClassifier | DecisionTreeRegressor):
         return TREE
     if isinstance(model, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
-        return ROUND * model.n_iter_ * model.n_trees_per_iteration_
+        return ROUND * int(model.n_iter_ * model.n_trees_per_iteration_)
     if isinstance(model, KNeighborsClassifier | KNeighborsRegressor):
-        return CELL * model.n_samples_fit_ * model.n_features_in_
+        return CELL * int(model.n_samples_fit_ * model.n_features_in_)
     if isinstance(model, MLPClassifier | MLPRegressor):
-        return WEIGHT * sum(weights.size for weights in model.coefs_)
+        return WEIGHT * sum(int(weights.size) for weights in model.coefs_)
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcshap._html import line, snippet, table
+from dcshap._html import paragraph, snippet, table
 from dcshap._tables import plain_value, row_cells
 from dcshap.shapley.telling.likeness import AS_REFERENCE, Explained, as_in_reference
 
@@ -17,7 +17,7 @@ def overview_of(explained: Explained, title: str) -> str:
     """The largest contributions of one sample; of several, how much each player contributes on average."""
     if not len(explained):
         return snippet(title)
-    compared = line(f"Compared with {explained.compared_with}.")
+    compared = paragraph(f"Compared with {explained.compared_with}.")
     return snippet(title, compared, _one(explained) if len(explained) == 1 else _several(explained))
 
 
@@ -33,7 +33,7 @@ def _one(explained: Explained) -> str:
         for name, j in zip(names, order, strict=True)
     ]
     told = f"{explained.output_names[k]}: {_plain(ends[1])}, from a base value of {_plain(ends[0])}."
-    return line(told) + table(["feature", "value", "contribution"], rows) + _rest(explained)
+    return paragraph(told) + table(["feature", "value", "contribution"], rows) + _rest(explained)
 
 
 def _several(explained: Explained) -> str:
@@ -43,13 +43,13 @@ def _several(explained: Explained) -> str:
     order = np.argsort(-size, kind="stable")[:SHOWN]
     rows = [(explained.feature_names[j], _plain(size[j]), _signed(mean[j])) for j in order]
     outputs = sorted({explained.output_names[k] for k in chosen})
-    told = line(f"Contributions to {outputs[0] if len(outputs) == 1 else 'the predicted class'}.")
+    told = paragraph(f"Contributions to {outputs[0] if len(outputs) == 1 else 'the predicted class'}.")
     return told + table(["feature", "mean size", "mean"], rows) + _rest(explained)
 
 
 def _rest(explained: Explained) -> str:
     left = len(explained.feature_names) - SHOWN
-    return line(f"and {left} more") if left > 0 else ""
+    return paragraph(f"and {left} more") if left > 0 else ""
 
 
 def _plain(number: float) -> str:
