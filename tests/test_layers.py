@@ -34,10 +34,11 @@ MAY_IMPORT = {
     "protocol": BASE | {"collaboration", "explanation"},
     "collaborations": METHOD | {"protocol", "audit"},
     "report": METHOD | {"collaborations", "audit"},
+    "tracking": METHOD | {"collaborations", "report"},
     "federation": PUBLIC | {"protocol", "audit"},
     "paper": PUBLIC | {"collaborations", "report", "audit"},
     "desk": PUBLIC | {"collaborations", "report", "federation", "protocol", "audit"},
-    "cli": PUBLIC | {"collaborations", "report", "federation", "paper", "desk", "audit"},
+    "cli": PUBLIC | {"collaborations", "report", "federation", "paper", "desk", "audit", "tracking"},
     "__main__": {"cli"},
 }
 

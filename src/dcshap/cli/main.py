@@ -23,6 +23,7 @@ COMMANDS = {
     "audit": "Attack what a party has sent, on its own table; nothing leaves.",
     "receipt": "Check and compare signed receipts.",
     "schema": "Build, check, explain and merge the schema that parties agree on.",
+    "cite": "What to cite: the works behind the methods that a run used, or behind all methods.",
     "reproduce": "The experiments of the paper on the real data.",
     "federation": "Train and explain between separate organisations.",
 }
