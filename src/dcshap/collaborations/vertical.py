@@ -304,7 +304,7 @@ class VerticalCollaboration(CollaborationEstimator):
         held = self._records(X, **absent)
         explained = self._ask(held, protocol, analyst, rows=rows, options=engine, **what).explanation()
         targets = [party.target for party in self.parties_.values() if party.target]
-        return replace(explained, reference_kind=kind_of(reference)).of_target(next(iter(targets), None))
+        return replace(explained, reference_choice=kind_of(reference)).of_target(next(iter(targets), None))
 
     # --- both: a request, and who answers it ------------------------------------------------------------------
 

@@ -179,7 +179,7 @@ class Asking:
         """The explanation that was asked for, once all answers are there."""
         if self._values is not None:
             together = with_parts(self._values, [self._parts[name] for name in self._parties])
-            return replace(together, reference_kind=self.request.reference)
+            return replace(together, reference_choice=self.request.reference)
         if self.request.view == FULL:
             return unite_views({name: self._answers[name] for name in self._parties})
         return self._answers[self.request.view]

@@ -62,7 +62,7 @@ def explain_rows(
         data=schema.frame(codes).set_axis(as_frame(X).index),
         reference=schema.frame(rows),
         reference_fingerprint=fingerprint_of(schema, rows),
-        reference_kind=kind_of(reference),
+        reference_choice=kind_of(reference),
         party=party.name,
         run=party.run,
     ).of_target(party.target)

@@ -28,7 +28,7 @@ class PartyExplanation(Explanation):
         Two explanations can be compared only if their references' fingerprints are equal.
     run : str, optional
         The training run that the model is from.
-    reference_kind : str, optional
+    reference_choice : str, optional
         How the reference was chosen: "anchor", "background", "own", "mean" or "medoid"; None where it was given.
     bars : mapping of str to tuple of str
         The players that stand for other parties' features, and the parties that each of them stands for: one, or
@@ -38,12 +38,12 @@ class PartyExplanation(Explanation):
     party: str | None = None
     reference_fingerprint: str | None = None
     run: str | None = None
-    reference_kind: str | None = None
+    reference_choice: str | None = None
     bars: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     _LABELS: ClassVar[tuple[str, ...]] = (
         *Explanation._LABELS,
-        *("party", "reference_fingerprint", "run", "reference_kind", "bars"),
+        *("party", "reference_fingerprint", "run", "reference_choice", "bars"),
     )
     _IN_REPR: ClassVar[tuple[str, ...]] = ("party", *Explanation._IN_REPR)
 
@@ -70,7 +70,7 @@ class PartyExplanation(Explanation):
             "mean": f"the mean of {whose} own rows",
             "medoid": f"the most central of {whose} own rows",
         }
-        return said.get(self.reference_kind or "", super().compared_with)
+        return said.get(self.reference_choice or "", super().compared_with)
 
     def of_target(self, target: str | None) -> Self:
         """The same explanation, with the target's name as that of a single output that has none."""
@@ -85,7 +85,7 @@ class PartyExplanation(Explanation):
     def _labels_from(cls, about: Mapping[str, Any]) -> dict[str, Any]:
         bars = {name: tuple(parties) for name, parties in about["bars"].items()}
         # Explanations that were saved before did not say how the reference was chosen.
-        return super()._labels_from({"reference_kind": None} | {**about}) | {"bars": bars}
+        return super()._labels_from({"reference_choice": None} | {**about}) | {"bars": bars}
 
 
 def bars_of(explanation: Explanation) -> Mapping[str, tuple[str, ...]]:

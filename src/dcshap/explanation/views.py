@@ -95,7 +95,7 @@ def explain_view(
         data=party.agreement.schema.frame(records.codes).set_axis(records.index),
         reference=shown_rows(party, reference, rows),
         reference_fingerprint=fingerprint_of(party.agreement.schema, rows),
-        reference_kind=kind_of(reference),
+        reference_choice=kind_of(reference),
         party=party.name,
         run=party.run,
         view=party.name,

@@ -30,7 +30,7 @@ def model_card(collaboration: Collaboration, *, description: str = "") -> Card:
     bill = provenance(collaboration)
     settings = {name: str(value) for name, value in settings_of(collaboration).items()}
     parties = {name: party.agreement.schema for name, party in collaboration.parties_.items()}
-    card = Card(collaboration.analyst_.model_, template="hub")
+    card = Card(collaboration.analyst_.model_, template="skops")
     said = description or bill["metadata"]["component"]["description"]
     card.add(**{"Model description": said, "Model description/Intended uses & limitations": LIMITS})
     settled = pd.DataFrame({"setting": list(settings), "value": list(settings.values())})
