@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -98,7 +100,8 @@ def test_a_regression_s_output_bears_the_target_s_name():
     side = {"bank": ROWS[["age", "bmi"]], "shop": ROWS[["dose", "days"]]}
     vertical = VerticalCollaboration(Ridge(), random_state=0).fit(side, COST, label_party="shop")
     asked = {name: table.head(2) for name, table in side.items()}
-    for options in ({}, {"view": "bank"}, {"view": "bank", "index": "owen"}, {"index": "owen"}):
+    ways: list[dict[str, Any]] = [{}, {"view": "bank"}, {"view": "bank", "index": "owen"}, {"index": "owen"}]
+    for options in ways:
         assert vertical.explain(asked, **options).output_names == ("cost",)
 
 

@@ -15,6 +15,13 @@ LIMITS = (
     "it; a model that contains training rows, such as nearest neighbours, shows them to whoever has it. Explanations "
     "that agree between parties are not therefore true: compare them with a model of one's own."
 )
+# Sections of skops's template that only people can fill; they may add them again.
+UNSAID = (
+    "Model description/Evaluation Results",
+    "How to Get Started with the Model",
+    "Model Card Authors",
+    "Model Card Contact",
+)
 
 
 def model_card(collaboration: Collaboration, *, description: str = "") -> Card:
@@ -36,7 +43,10 @@ def model_card(collaboration: Collaboration, *, description: str = "") -> Card:
     settled = pd.DataFrame({"setting": list(settings), "value": list(settings.values())})
     columns = [", ".join(schema.names) for schema in parties.values()]
     shared = pd.DataFrame({"party": list(parties), "columns": columns})
-    card.add_table(**{"Who trained it/Parties": shared, "Who trained it/Settings": settled})
+    card.add_table(Parties=shared, Settings=settled)
     works = "\n".join(f"- {work} ({work.used_for})" for work in citations_of(collaboration))
-    card.add(Citation=works)
+    trained = f"{bill['metadata']['component']['description']} The parties and their settings are below."
+    card.add(**{"Citation": works, "Model description/Training Procedure": trained})
+    for section in UNSAID:
+        card.delete(section)
     return card
