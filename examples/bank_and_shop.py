@@ -19,10 +19,9 @@ def main() -> None:
     asked = ["person-3", "person-7"]
     record = {"bank": bank.loc[asked], "shop": shop.loc[asked]}
     views = {
-        "all features, Algorithm 3": run.explain(record),
-        "bank, Algorithm 4": run.explain(record, view="bank"),
-        "bank, party view": run.explain(record, view="bank", index="owen"),
-        "all features, union of party views": run.explain(record, index="owen"),
+        "all features": run.explain(record),  # the union of the party views
+        "bank's view": run.explain(record, view="bank"),
+        "bank, Algorithm 4": run.explain(record, view="bank", index="shapley"),
     }
     for name, view in views.items():
         print(f"\n{name}: base {view.base_values[0, 1]:.3f}, prediction {view.predictions[0, 1]:.3f}")

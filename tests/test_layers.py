@@ -10,7 +10,8 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_html", "_typing", "_tables", "_bytes", "_separated", "_sources"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_html", "_separated", "_sources"}
+BASE |= {"_machine", "_disk", "_arrow", "_yaml"}
 METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -19,10 +20,14 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
-    "_bytes": {"exceptions", "_typing"},
     "_html": set(),
+    "_arrow": set(),
+    "_bytes": {"exceptions", "_typing", "_arrow"},
     "_separated": {"exceptions", "_typing"},
     "_sources": {"exceptions", "_typing", "_separated"},
+    "_machine": set(),
+    "_yaml": {"exceptions"},
+    "_disk": {"exceptions"},
     "languages": BASE,
     "schema": BASE,
     "storage": BASE,
