@@ -35,7 +35,7 @@ def paragraph(text: str) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table; texts that are signed numbers have the colour of what raises or lowers an output."""
+    """A table; a signed number in the last column has the colour of what raises or lowers an output."""
     head = "".join(f'<th scope="col"{_kind(" ") if at else ""}>{escape(name)}</th>' for at, name in enumerate(headers))
     body = "".join(f"<tr>{_row(list(map(str, cells)))}</tr>" for cells in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -43,7 +43,9 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     first, *rest = cells
-    return f'<th scope="row">{escape(first)}</th>' + "".join(f"<td{_kind(cell)}>{escape(cell)}</td>" for cell in rest)
+    kinds = [_kind(" ")] * (len(rest) - 1) + [_kind(cell) for cell in rest[-1:]]
+    told = (f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds, rest, strict=True))
+    return f'<th scope="row">{escape(first)}</th>' + "".join(told)
 
 
 def _kind(cell: str) -> str:
