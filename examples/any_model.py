@@ -20,7 +20,7 @@ def main() -> None:
 
     sampled = shapley_values(probability, data.data.head(2), reference.to_frame().T, random_state=0)
     print(sampled)
-    print(sampled.to_frame().sort_values("value", key=abs, ascending=False).head(8).to_string(index=False))
+    print(sampled.to_frame().sort_values("contribution", key=abs, ascending=False).head(8).to_string(index=False))
 
 
 if __name__ == "__main__":
