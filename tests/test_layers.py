@@ -10,7 +10,7 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables", "_bytes", "_sources"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_separated", "_sources"}
 METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -20,7 +20,8 @@ MAY_IMPORT = {
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
     "_bytes": {"exceptions", "_typing"},
-    "_sources": {"exceptions", "_typing"},
+    "_separated": {"exceptions", "_typing"},
+    "_sources": {"exceptions", "_typing", "_separated"},
     "languages": BASE,
     "schema": BASE,
     "storage": BASE,

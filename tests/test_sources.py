@@ -5,8 +5,8 @@ import sqlite3
 import pandas as pd
 import pytest
 
-from dcshap._sources import read_file, read_source
-from dcshap.exceptions import InputError
+from dcshap._sources import Reading, read_file, read_source
+from dcshap.exceptions import InputError, TableWarning
 
 TABLE = pd.DataFrame({"id": ["a", "b", "c"], "x": [1.0, 2.0, 3.0], "label": [0, 1, 0]})
 
@@ -26,11 +26,12 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "sql", "sql from the environment"])
+@pytest.mark.parametrize("kind", ["file", "csv", "parquet", "sql", "sql from the environment"])
 def test_a_table_comes_from_a_file_or_a_database(folder, kind, monkeypatch):
     url = f"sqlite:///{folder / 't.db'}"
     monkeypatch.setenv("PEOPLE_URL", url)
     source = {
+        "file": {"file": "t.parquet"},
         "csv": {"csv": "t.csv"},
         "parquet": {"parquet": "t.parquet"},
         "sql": {"sql": "select * from people", "url": url},
@@ -47,12 +48,12 @@ def test_a_file_s_name_says_what_it_is(folder, name):
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ({}, "one of csv, parquet or sql"),
-        ({"csv": "a", "parquet": "b"}, "one of csv, parquet or sql"),
+        ({}, "one of file, csv, parquet or sql"),
+        ({"csv": "a", "parquet": "b"}, "one of file, csv, parquet or sql"),
         ({"csv": "missing.csv"}, "no such file"),
-        ({"csv": "."}, "no such file"),
-        ({"csv": "empty.csv"}, "as a csv table"),
-        ({"csv": "odd.csv"}, "as a csv table"),
+        ({"csv": "."}, "It is a folder"),
+        ({"csv": "empty.csv"}, "It is empty"),
+        ({"csv": "odd.csv"}, "must have several columns"),
         ({"parquet": "odd.parquet"}, "as a parquet table"),
         ({"parquet": "t.csv"}, "as a parquet table"),
         ({"sql": "select * from people", "url": "env:NOT_SET_ANYWHERE"}, "NOT_SET_ANYWHERE"),
@@ -64,3 +65,36 @@ def test_a_file_s_name_says_what_it_is(folder, name):
 def test_a_table_that_cannot_be_read_is_refused(folder, source, text):
     with pytest.raises(InputError, match=text):
         read_source(source, base=folder)
+
+
+@pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"])
+def test_separator_and_encoding_of_a_text_file_are_found(tmp_path, sep, encoding):
+    table = TABLE.assign(town=["Zürich", "a b", "x"])
+    table.to_csv(tmp_path / "t.csv", index=False, sep=sep, encoding=encoding)
+    assert read_file(tmp_path / "t.csv").equals(table)
+
+
+def test_a_separator_inside_of_quotation_marks_separates_nothing(tmp_path):
+    table = pd.DataFrame({"a;b;c;d": [1, 2], "text": ["x;y;z;w", "p|q"]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert read_file(tmp_path / "t.csv").equals(table)
+
+
+def test_decimal_commas_are_numbers_where_the_comma_does_not_separate(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b;c\n1,5;1.234,5;x,y\n;2;z\n")
+    table = read_file(tmp_path / "t.csv")
+    assert table["a"].iloc[0] == 1.5
+    assert table["a"].isna().tolist() == [False, True]
+    assert table["b"].tolist() == [1234.5, 2.0]
+    assert table["c"].tolist() == ["x,y", "z"]
+
+
+def test_words_for_missing_values_are_kept_in_columns_of_text_only(tmp_path):
+    (tmp_path / "t.csv").write_text("pool,depth\nNA,1\nNone,NA\ngood,\n,2\n")
+    with pytest.warns(TableWarning, match="per column: pool 2. Where they are words"):
+        plain = read_file(tmp_path / "t.csv")
+    kept = read_file(tmp_path / "t.csv", reading=Reading(keep_text=True))
+    assert plain["pool"].isna().tolist() == [True, True, False, True]
+    assert kept["pool"].isna().tolist() == [False, False, False, True]
+    assert kept["depth"].isna().tolist() == [False, True, True, False]

@@ -13,6 +13,7 @@
 
 - `DcshapWarning` (a `UserWarning`)
     - `RangeWarning`: values outside the schema's range
+    - `TableWarning`: part of a table is left out, or may be read otherwise than it was meant
     - `PrivacyWarning`: allowed, but it discloses more than the default would
     - `ReferenceWarning`: the reference is unlike the data
     - `QualityWarning`: a party would do better without the collaboration
@@ -24,7 +25,10 @@ never data values: an error may cross the border of an organisation.
 
 from __future__ import annotations
 
-import sklearn.exceptions
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sklearn.exceptions
 
 __all__ = [
     "ConvergenceWarning",
@@ -43,6 +47,7 @@ __all__ = [
     "ReferenceWarning",
     "SchemaError",
     "StorageError",
+    "TableWarning",
 ]
 
 
@@ -68,8 +73,10 @@ class ModelError(DcshapError):
     """The model raised, or answered with something that cannot be explained."""
 
 
-class NotFittedError(DcshapError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]  # sklearn is untyped
-    """Used before `fit`."""
+if TYPE_CHECKING:
+
+    class NotFittedError(DcshapError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]  # sklearn is untyped
+        """Used before `fit`."""
 
 
 class ProtocolError(DcshapError):
@@ -96,6 +103,10 @@ class RangeWarning(DcshapWarning):
     """Values outside the schema's range."""
 
 
+class TableWarning(DcshapWarning):
+    """Part of a table is left out, or may be read otherwise than it was meant."""
+
+
 class PrivacyWarning(DcshapWarning):
     """Allowed, but it discloses more than the default would."""
 
@@ -110,3 +121,14 @@ class QualityWarning(DcshapWarning):
 
 class ConvergenceWarning(DcshapWarning):
     """Sampled values have not reached the precision that was asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    # Made when first asked for: importing scikit-learn takes longer than showing a command's help.
+    if name != "NotFittedError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.exceptions import NotFittedError as OfScikitLearn  # noqa: PLC0415
+
+    content = {"__doc__": "Used before `fit`.", "__module__": __name__}
+    made = globals()[name] = type(name, (DcshapError, OfScikitLearn), content)
+    return made

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from dcshap import datasets
 from dcshap.cli.main import app
+from dcshap.exceptions import DcshapWarning
 
 COLUMNS = ["age", "sex", "cp", "chol", "thalach", "oldpeak", "ca", "thal"]
 
@@ -22,21 +23,31 @@ def dcshap(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def said(files, monkeypatch, capsys):
-    """Run a command in this process, from the folder of the files: its exit code, and what it said on stderr."""
+def told(monkeypatch, capsys):
+    """Run a command in this process, from a folder: its exit code, and all it said."""
 
-    def run(*arguments: object) -> tuple[int, str]:
+    def run(*arguments: object, folder: Path) -> tuple[int, str]:
         given = [str(argument) for argument in arguments]
-        monkeypatch.chdir(files)
+        monkeypatch.chdir(folder)
         monkeypatch.setattr(sys, "argv", ["dcshap", *given])
-        monkeypatch.setattr("dcshap.cli.console.error_console", Console(stderr=True, width=1000))
+        for name, stderr in {"output": False, "error_console": True}.items():
+            monkeypatch.setattr(f"dcshap.cli.console.{name}", Console(stderr=stderr, width=1000))
         monkeypatch.setattr("warnings.showwarning", warnings.showwarning)
-        with pytest.raises(SystemExit) as stopped:
-            app(given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DcshapWarning)  # shown as notes
+            with pytest.raises(SystemExit) as stopped:
+                app(given)
         code = stopped.value.code
-        return (code if isinstance(code, int) else 0), " ".join(capsys.readouterr().err.split())
+        said = capsys.readouterr()
+        return (code if isinstance(code, int) else 0), " ".join((said.out + said.err).split())
 
     return run
+
+
+@pytest.fixture
+def said(files, told):
+    """Run a command in this process, from the folder of the files: its exit code, and what it said."""
+    return lambda *arguments: told(*arguments, folder=files)
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from dcshap.exceptions import (
     ProtocolError,
     RangeWarning,
     SchemaError,
+    TableWarning,
 )
 from dcshap.protocol import Cast, Node
 from dcshap.protocol.memory import MemoryCarrier
@@ -438,10 +439,16 @@ def test_a_column_held_by_several_parties_is_refused():
     assert "Held by several: ['n1']" in message
 
 
-def test_columns_that_the_agreed_schema_does_not_know_or_nobody_brings_are_refused():
+def test_columns_that_the_agreed_schema_does_not_know_are_ignored_with_a_warning():
     schema = Schema.from_frames([table(40)])
     extra = tables() | {"b": tables()["b"].assign(more=1)}
-    assert "['more'] are not in the schema" in failing(lambda: vertical(schema=schema).fit(extra, LABELS))
+    with pytest.warns(TableWarning, match=r"\['more'\] are not in the schema and are ignored"):
+        run = vertical(schema=schema).fit(extra, LABELS)
+    assert "more" not in run.parties_["b"].agreement.schema.names
+
+
+def test_columns_that_nobody_brings_are_refused():
+    schema = Schema.from_frames([table(40)])
     less = tables() | {"b": tables()["b"].drop(columns="n4")}
     assert "Nobody brings ['n4']" in failing(lambda: vertical(schema=schema).fit(less, LABELS))
 
@@ -546,3 +553,12 @@ def test_no_rows_are_no_prediction(method):
     run = HorizontalCollaboration(LogisticRegression(), random_state=0).fit(data)
     with pytest.raises(InputError, match="At least one row"):
         getattr(run, method)(data["party0"][0].iloc[:0], party="party0")
+
+
+def test_a_class_that_parties_spell_differently_is_refused_and_counted():
+    X = table(40)
+    words = np.where(np.asarray(target(X)) > 0, WORD, "no")
+    message = failing(lambda: HorizontalCollaboration().fit({"a": (X, words), "b": (X, np.char.upper(words))}))
+    assert "2 classes have 4 spellings" in message
+    both = np.where(X["n0"] > X["n0"].median(), words, np.char.upper(words))
+    HorizontalCollaboration().fit({"a": (X, both), "b": (X, both)})  # two classes for who has both

@@ -176,7 +176,7 @@ def test_a_schema_written_by_hand_is_read():
         columns:
           age: {kind: number, low: 17, high: 90, typical: 37}
           sex: {kind: category, categories: [Female, Male], encoding: onehot}
-          paid: {kind: category, categories: [yes, no]}
+          paid: {kind: category, categories: [true, false]}
         """
     )
     assert schema["age"] == Number("age", 17, 90, 37)
@@ -253,6 +253,17 @@ def test_fingerprints_are_equal_exactly_where_schemas_are():
     assert Schema((Number("a", np.float64(0), 1),)).fingerprint == Schema((Number("a", 0, 1),)).fingerprint
 
 
+def test_a_schema_keeps_its_fingerprint_from_one_version_to_the_next():
+    schema = Schema.from_yaml(
+        """
+        columns:
+          age: {kind: number, low: 17, high: 90, typical: 37}
+          sex: {kind: category, categories: [Female, Male], encoding: onehot}
+        """
+    )
+    assert schema.fingerprint == "f95deecb07365a1364b32da2b37d4bc1b5add5a914bfd9a654ff3e6467022429"
+
+
 def test_part_of_a_schema_is_a_schema(schema):
     assert schema.select(["size", "age"]).names == ("size", "age")
     with pytest.raises(SchemaError, match="no column 'height'"):
@@ -302,7 +313,7 @@ def test_missing_values_are_an_error_that_names_columns_and_counts(frame, schema
     frame = frame.astype({"age": float})
     frame.loc[[0, 1], "age"] = np.nan
     frame.loc[2, "size"] = np.nan
-    with pytest.raises(InputError, match=r"age 2, size 1.*missing='reference'"):
+    with pytest.raises(InputError, match=r"age 2 \(rows 1, 2\), size 1 \(row 3\).*missing='reference'"):
         schema.codes(frame)
 
 
@@ -428,9 +439,9 @@ def test_columns_without_a_text_name_are_refused():
         Schema.from_frames([pd.DataFrame([[1, 2], [3, 4]])])
 
 
-def test_dates_and_lists_are_refused_as_categories():
-    table = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02"]), "list": [[1], [2]], "x": [1, 2]})
-    with pytest.raises(SchemaError, match=r"'day' must hold numbers, text.*'list' must hold numbers, text"):
+def test_lists_are_refused_as_categories():
+    table = pd.DataFrame({"list": [[1], [2]], "x": [1, 2]})
+    with pytest.raises(SchemaError, match=r"'list' must hold numbers, text"):
         Schema.from_frames([table])
 
 

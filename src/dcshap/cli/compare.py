@@ -10,7 +10,7 @@ import typer
 
 from dcshap import Disagreement, HorizontalCollaboration, VerticalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, output, print_json, print_table, working
-from dcshap.cli.tables import RowsArgument, Run, RunArgument
+from dcshap.cli.tables import KeepTextOption, Reader, RowsArgument, Run, RunArgument, SepOption, SqlOption
 
 __all__ = ["compare", "view_differences"]
 
@@ -21,6 +21,9 @@ def compare(
     run: RunArgument,
     rows: RowsArgument,
     threshold: Annotated[float, typer.Option(help="How large two attributions must be to contradict.")] = 0.05,
+    sep: SepOption = None,
+    keep_text: KeepTextOption = False,
+    sql: SqlOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
@@ -28,7 +31,7 @@ def compare(
 
     Example: `dcshap compare run/ rows.csv`
     """
-    trained = Run.load(run)
+    trained = Run.load(run, Reader(sep, keep_text, sql or ()))
     if isinstance(trained.collaboration, HorizontalCollaboration):
         X = trained.rows(rows)
         with working("Explaining at every party"):

@@ -8,17 +8,17 @@ import traceback
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import pandas as pd
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from typer.core import TyperGroup
 
 from dcshap.exceptions import DcshapError, DcshapWarning
+
+if TYPE_CHECKING:  # tables and progress bars take longer to import than help takes to show
+    import pandas as pd
+    from rich.table import Table
 
 __all__ = [
     "DebugOption",
@@ -87,6 +87,9 @@ def as_table(frame: pd.DataFrame, title: str = "", *, digits: str = ".3f", right
     right : collection of str
         Columns of text to be aligned on the right, as numbers are.
     """
+    import pandas as pd  # noqa: PLC0415 - as at the top
+    from rich.table import Table  # noqa: PLC0415
+
     table = Table(title=_escaped(title), title_justify="left")
     for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
         numeric = pd.api.types.is_numeric_dtype(dtype) or column in right
@@ -99,6 +102,8 @@ def as_table(frame: pd.DataFrame, title: str = "", *, digits: str = ".3f", right
 @contextmanager
 def working(text: str) -> Iterator[None]:
     """Show that work is going on, where stderr is a terminal."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=error_console, transient=True, disable=not error_console.is_terminal) as progress:
         progress.add_task(text, total=None)
@@ -111,6 +116,9 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 
 def _cell(value: Any, digits: str) -> str:
+    import numpy as np  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415
+
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, int | np.integer):
@@ -125,6 +133,9 @@ def _escaped(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
+    import numpy as np  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415
+
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):

@@ -13,7 +13,19 @@ import typer
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
 from dcshap.cli.receipt import issue_receipts, require_signer
-from dcshap.cli.tables import RowsArgument, Run, RunArgument, require_folder_of
+from dcshap.cli.tables import (
+    KeepTextOption,
+    MissingOption,
+    Reader,
+    RowsArgument,
+    Run,
+    RunArgument,
+    SepOption,
+    SqlOption,
+    UnknownOption,
+    absent_options,
+    require_folder_of,
+)
 from dcshap.collaboration.party import FULL
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
@@ -50,6 +62,11 @@ def explain(
     max_evals: Annotated[int | None, typer.Option(help="Evaluations per row before values are sampled.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processor cores to use.")] = None,
     seed: Annotated[int | None, typer.Option(help="A seed, where values are sampled.")] = None,
+    missing: MissingOption = None,
+    unknown: UnknownOption = "error",
+    sep: SepOption = None,
+    keep_text: KeepTextOption = False,
+    sql: SqlOption = None,
     csv: Annotated[Path | None, typer.Option(help="Write all values to a csv file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the explanations.")] = None,
     receipt: Annotated[Path | None, typer.Option(help="Write a signed receipt per row, without any data.")] = None,
@@ -68,7 +85,7 @@ def explain(
     require_signer(receipt, party=party, openings=openings)
     if jobs == 0:
         raise InputError("--jobs must be a number of cores, or -1 for all of them. Got 0.")
-    trained = Run.load(run)
+    trained = Run.load(run, Reader(sep, keep_text, sql or ()))
     options: dict[str, Any] = {
         "reference": reference,
         "n_background": n_background,
@@ -76,7 +93,7 @@ def explain(
         "n_jobs": jobs,
         "random_state": seed,
         "progress": error_console.is_terminal,
-    }
+    } | absent_options(missing, unknown)
     if isinstance(trained.collaboration, HorizontalCollaboration):
         if view is not None or index is not Index.shapley or merged:
             raise InputError("--view, --index and --merged are for vertical runs. This one is horizontal.")

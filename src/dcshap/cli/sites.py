@@ -44,6 +44,7 @@ def party_init(
     kind: KindOption,
     schema: Annotated[Path, typer.Option(help="The agreed schema; vertical: of all parties' columns.")],
     partner: Annotated[list[str], typer.Option(help="Another party of the collaboration; repeat it.")],
+    file: Annotated[Path | None, typer.Option(help="The table: csv, Excel, Feather or Parquet.")] = None,
     csv: Annotated[Path | None, typer.Option(help="The table, as a csv file.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="The table, as a parquet file.")] = None,
     sql: Annotated[str | None, typer.Option(help="The table, as a query.")] = None,
@@ -72,7 +73,7 @@ def party_init(
     from dcshap.federation.flare.preparation import init_party  # noqa: PLC0415
     from dcshap.federation.site.configuration import CollaborationConfig  # noqa: PLC0415
 
-    given = {"csv": csv, "parquet": parquet, "sql": sql, "url": url}
+    given = {"file": file, "csv": csv, "parquet": parquet, "sql": sql, "url": url}
     settings = CollaborationConfig(
         kind.value,
         {name: str(value) for name, value in given.items() if value is not None},
@@ -113,7 +114,7 @@ def party_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noq
 def party_explain(
     folder: KitArgument,
     collaboration: CollaborationArgument,
-    rows: Annotated[Path, typer.Argument(help="A csv or parquet file.")],
+    rows: Annotated[Path, typer.Argument(help="A file: csv, Excel, Feather or Parquet.")],
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:

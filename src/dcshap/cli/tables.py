@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,20 +14,30 @@ import pandas as pd
 import typer
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration
-from dcshap._sources import read_file
+from dcshap._sources import Reading, is_database, read_database, read_file
 from dcshap.cli.console import note
 from dcshap.exceptions import InputError, StorageError
+from dcshap.schema import Category, Schema
 from dcshap.storage import current
 
 __all__ = [
+    "KeepTextOption",
+    "MissingOption",
+    "Reader",
     "RowsArgument",
     "Run",
     "RunArgument",
+    "SepOption",
+    "SqlOption",
+    "UnknownOption",
+    "absent_options",
     "named_files",
+    "note_of_identifiers",
     "read_table",
     "require_column",
     "require_folder_of",
     "select_columns",
+    "show_unknown_categories",
 ]
 
 ABOUT = "command.json"
@@ -35,20 +47,68 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder tha
 RowsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="ROWS...", help="A csv or parquet file; for a vertical run also one per party, as NAME=FILE."
+        metavar="ROWS...",
+        help="A file (csv, Excel, Feather, Parquet) or a database's URL; for a vertical run also one per party, as "
+        "NAME=FILE.",
     ),
 ]
+SepOption = Annotated[str | None, typer.Option("--sep", help="What separates the columns of a text file.")]
+KeepTextOption = Annotated[bool, typer.Option("--keep-text", help="NA, None and the like are words in text columns.")]
+SqlOption = Annotated[
+    list[str] | None, typer.Option("--sql", help="The query for a database; NAME=QUERY for one party's.")
+]
+MissingOption = Annotated[
+    str | None, typer.Option(help="What a missing value means: error, or reference (absent); as trained by default.")
+]
+UnknownOption = Annotated[str, typer.Option(help="What an unknown category means: error, or reference (absent).")]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads tables as the options say: files of any kind, and databases.
+
+    Attributes
+    ----------
+    sep : str, optional
+    keep_text : bool
+    queries : sequence of str
+        For databases; `NAME=QUERY` is one party's.
+    """
+
+    sep: str | None = None
+    keep_text: bool = False
+    queries: Sequence[str] = ()
+
+    def read(self, source: str | Path, *, party: str = "", index: str | None = None) -> pd.DataFrame:
+        """A table, optionally with a column as the record identifier."""
+        if is_database(str(source)):
+            table = read_database(str(source), self._query(party))
+        else:
+            table = read_file(Path(source), reading=Reading(self.sep, self.keep_text))
+        if index is not None:
+            require_column(table, index, source, what="column of the record identifiers")
+            table = table.set_index(index)
+        return table
+
+    def _query(self, party: str) -> str:
+        own = [entry.partition("=")[2] for entry in self.queries if party and entry.startswith(f"{party}=")]
+        common = [entry for entry in self.queries if not re.match(r"[\w@.-]+=", entry)]
+        if not own + common:
+            raise InputError("A database needs a query: give it with --sql.")
+        return (own + common)[0]
+
+
+def absent_options(missing: str | None, unknown: str) -> dict[str, Any]:
+    """What missing values and unknown categories in rows mean, as `predict` and `explain` take it."""
+    for option, choice in {"--missing": missing or "error", "--unknown": unknown}.items():
+        if choice not in ("error", "reference"):
+            raise typer.BadParameter(f"must be error or reference. Got {choice!r}.", param_hint=option)
+    return ({} if missing is None else {"missing": missing}) | {"unknown": unknown}
 
 
 def read_table(path: str | Path, *, index: str | None = None) -> pd.DataFrame:
-    """Read a csv or parquet file, optionally with a column as the record identifier."""
-    table = read_file(Path(path))
-    if table.empty:
-        raise InputError(f"{path} must hold at least one row. It has {len(table)} of {table.shape[1]} columns.")
-    if index is not None:
-        require_column(table, index, path, what="column of the record identifiers")
-        table = table.set_index(index)
-    return table
+    """Read a file of any kind, optionally with a column as the record identifier."""
+    return Reader().read(path, index=index)
 
 
 def require_column(table: pd.DataFrame, name: str, file: str | Path, *, what: str) -> None:
@@ -92,6 +152,7 @@ class About:
     kind: str
     target: str
     identifier: str | None
+    keep_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +161,7 @@ class Run:
 
     collaboration: HorizontalCollaboration | VerticalCollaboration
     about: About
+    reader: Reader = field(default_factory=Reader)
 
     def save(self, folder: Path) -> None:
         """Write the collaboration, what the command line must know of it, and a horizontal run's schema to edit."""
@@ -109,8 +171,8 @@ class Run:
         self.collaboration.save(folder, files=files)
 
     @classmethod
-    def load(cls, folder: Path) -> Run:
-        """Read a run."""
+    def load(cls, folder: Path, reader: Reader | None = None) -> Run:
+        """Read a run; `reader` reads the rows that it is asked about."""
         saved = current(folder)
         if not (saved / ABOUT).is_file():
             raise StorageError(f"{folder} must be a folder that `dcshap fit` wrote. It is not.")
@@ -119,7 +181,9 @@ class Run:
         except (ValueError, TypeError) as error:
             raise StorageError(f"{folder / ABOUT} is damaged: train again.") from error
         kind = HorizontalCollaboration if about.kind == "horizontal" else VerticalCollaboration
-        return cls(kind.load(folder), about)
+        # Words that were text in training are text in rows, too.
+        given = reader or Reader()
+        return cls(kind.load(folder), about, replace(given, keep_text=given.keep_text or about.keep_text))
 
     def party(self, name: str | None) -> str:
         """The party that is asking, which must be one of the run."""
@@ -135,21 +199,23 @@ class Run:
         if len(files) != 1:
             raise InputError(f"A horizontal run takes one file of rows. Got {len(files)}.")
         schema = next(iter(self.collaboration.parties_.values())).agreement.schema  # all parties have the same
-        return self._known_columns(read_table(files[0]), schema.names, files[0])
+        return self._known_columns(self.reader.read(files[0]), schema.names, files[0])
 
     def records(self, files: Sequence[str]) -> dict[str, pd.DataFrame]:
         """The records of a vertical run by party, from one file with all columns or one per party."""
         columns = {name: p.agreement.schema.names for name, p in self.collaboration.parties_.items()}
-        if len(files) == 1 and "=" not in files[0]:
-            table = read_table(files[0], index=self.about.identifier)
+        read, identifier = self.reader.read, self.about.identifier
+        if len(files) == 1 and not re.match(r"[\w .@-]+=", files[0]):
+            table = read(files[0], index=identifier)
             everything = [column for held in columns.values() for column in held]
             table = self._known_columns(table, everything, files[0])
             return {name: table[list(held)] for name, held in columns.items()}
         named = named_files(files, option="ROWS")
         if set(named) != set(columns):
             raise InputError(f"Give one file for each of {list(columns)}, as NAME=FILE. Got {sorted(named)}.")
-        tables = {name: read_table(named[name], index=self.about.identifier) for name in columns}
+        tables = {name: read(named[name], party=name, index=identifier) for name in columns}
         _show_unknown_records(tables)
+        note_of_identifiers(tables)
         return {name: self._known_columns(tables[name], columns[name], named[name]) for name in columns}
 
     def _known_columns(self, table: pd.DataFrame, names: Sequence[str], file: str) -> pd.DataFrame:
@@ -157,12 +223,9 @@ class Run:
         extra = [name for name in table.columns if name not in names and name != self.about.target]
         if extra:
             note(f"{file}: the columns {extra} are no part of the run and are ignored.")
-        _show_unknown_categories(selected, self._categories(), file)
+        for party in self.collaboration.parties_.values():
+            show_unknown_categories(selected, party.agreement.schema, file)
         return selected
-
-    def _categories(self) -> Mapping[str, Sequence[Any]]:
-        schemas = [party.agreement.schema for party in self.collaboration.parties_.values()]
-        return {c.name: c.categories for schema in schemas for c in schema.columns if hasattr(c, "categories")}
 
 
 def _show_unknown_records(tables: Mapping[str, pd.DataFrame]) -> None:
@@ -176,10 +239,30 @@ def _show_unknown_records(tables: Mapping[str, pd.DataFrame]) -> None:
             note(f"{len(unknown)} records are unknown to {name!r}: {', '.join(unknown[:SHOWN])}{more}.")
 
 
-def _show_unknown_categories(table: pd.DataFrame, categories: Mapping[str, Sequence[Any]], file: str) -> None:
+def note_of_identifiers(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Say where many records are not found at another party because their identifiers are written differently."""
+    held = {name: {str(record) for record in table.index} for name, table in tables.items()}
+    plain = {name: {_plain_identifier(record) for record in records} for name, records in held.items()}
+    for one, other in combinations(tables, 2):
+        alike = len(plain[one] & plain[other]) - len(held[one] & held[other])
+        if alike > 0:
+            note(
+                f"{alike} record identifiers of {one!r} and {other!r} look alike but differ in leading zeros, blanks, "
+                f"capitals or a '.0', and do not match. Write them alike."
+            )
+
+
+def _plain_identifier(identifier: str) -> str:
+    return identifier.strip().casefold().removesuffix(".0").lstrip("0")
+
+
+def show_unknown_categories(table: pd.DataFrame, schema: Schema, file: str | Path) -> None:
     """Name categories that nobody agreed on: here, on the screen of whoever holds the file, and nowhere else."""
-    for column, known in categories.items():
-        if column in table.columns:
-            unknown = sorted({str(value) for value in table[column].dropna().unique() if value not in known})
+    for column in schema.columns:
+        if isinstance(column, Category) and column.name in table.columns and column.rest is None:
+            values = table[column.name].dropna().unique()
+            unknown = sorted({str(value) for value in values if value not in column.categories})
             if unknown:
-                note(f"{file}: column {column!r} has categories that are not in the schema: {unknown}.")
+                more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
+                named = f"{unknown[:SHOWN]}{more}"
+                note(f"{file}: column {column.name!r} has categories that are not in the schema: {named}.")

@@ -16,7 +16,7 @@ from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment, AlignmentKind, align, grid_step, to_grid
 from dcshap.collaboration.consent import carries_rows, refuse, require_consent
 from dcshap.collaboration.continuity import is_continuous
-from dcshap.collaboration.labels import require_trainable
+from dcshap.collaboration.labels import common_weights, require_trainable
 from dcshap.collaboration.messages import (
     Commit,
     CommonRecords,
@@ -178,12 +178,13 @@ class Analyst:
         labels = require_trainable([r.labels for r in representations], classifier=is_classifier(self.model))
         found = align([r.anchor for r in representations], kind=self.alignment)
         pairs = list(zip(representations, found, strict=True))
-        points, labels = stack(
+        points, labels, weights = stack(
             chain.from_iterable(alignment.leading(KEY_WIDTH).chunks(r.rows) for r, alignment in pairs),
             chain.from_iterable(alignment.chunks(r.rows) for r, alignment in pairs),
             labels,
+            common_weights([(r.weights, len(r.rows)) for r in representations]),
         )
-        fitted = self._fit(points, labels)
+        fitted = self._fit(points, labels, weights)
         require_consent(fitted, refusing, points)
         self._fitted = fitted
         # Trained on the grid like any other, a continuous model is asked about exact points.
@@ -213,8 +214,9 @@ class Analyst:
         self.refusing_ = [r.party for r in representations if not r.instance_models]
         self.resolution_ = grid_step(points)
         to_grid(points, self.resolution_)
-        points, y = stack([points[:, :KEY_WIDTH]], [points], y)
-        self._fitted = self._fit(points, y)
+        weights = labels.weights[[labelled[p] for p in common]] if len(labels.weights) else None
+        points, y, weights = stack([points[:, :KEY_WIDTH]], [points], y, weights)
+        self._fitted = self._fit(points, y, weights)
         self.carries_rows_ = bool(self.refusing_) and carries_rows(self._fitted, points)
         if is_continuous(self._fitted):
             self.resolution_ = 0.0
@@ -301,10 +303,10 @@ class Analyst:
 
     # --- both ---------------------------------------------------------------------------------------------
 
-    def _fit(self, points: FloatArray, labels: Array) -> Any:
+    def _fit(self, points: FloatArray, labels: Array, weights: FloatArray | None = None) -> Any:
         fitted = clone(self.model)
         try:
-            fitted.fit(points, labels)
+            fitted.fit(points, labels, **({} if weights is None else {"sample_weight": weights}))
         except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
             raise ModelError(
                 f"{type(self.model).__name__} could not be trained on {points.shape[0]} points of {points.shape[1]} "

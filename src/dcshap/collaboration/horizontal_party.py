@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.label_sums import Target
-from dcshap.collaboration.labels import as_labels
+from dcshap.collaboration.labels import as_labels, as_weights
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis, Targets
 from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
@@ -20,6 +20,7 @@ from dcshap.collaboration.reduction import covariance, leading_eigenvectors, mom
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.collaboration.supervision import Supervision
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
+from dcshap.schema import Absent
 from dcshap.storage import State
 
 __all__ = ["HorizontalParty"]
@@ -36,6 +37,7 @@ class HorizontalParty(Party):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._labels: Array | None = None
+        self._weights: FloatArray = np.zeros(0)
         self._keys: dict[str, bytes] = {}
         self._moments: dict[str, MaskedMoments] = {}
         self._basis: FloatArray | None = None
@@ -44,15 +46,15 @@ class HorizontalParty(Party):
         self.alignment_: Alignment | None = None
         self.model_: Any = None
 
-    def take(self, X: Any, y: Any) -> None:
-        """Take the party's own table (n, M) and labels (n,)."""
+    def take(self, X: Any, y: Any, sample_weight: Any = None) -> None:
+        """Take the party's own table (n, M) and labels (n,), and how much each row counts (n,) for the model."""
         labels = as_labels(y)
         self._take_rows(X)
         if len(labels) != len(self.codes):
             raise InputError(
                 f"Party {self.name!r} must have one label per row. Got {len(self.codes)} rows and {len(labels)} labels."
             )
-        self._labels = labels
+        self._labels, self._weights = labels, as_weights(sample_weight, n_labels=len(labels))
 
     @property
     def labels(self) -> Array:
@@ -187,7 +189,7 @@ class HorizontalParty(Party):
             classes = self.agreement.task == "classes"
             responses = Target(self._labels, classes=classes).responses(self._labels)
             self._warn_of_lost_columns(Moments.of(self._encoded(), responses, classes=classes))
-        return Representation(self.name, anchor, rows, self._labels, self.instance_models)
+        return Representation(self.name, anchor, rows, self._labels, self.instance_models, self._weights)
 
     def receive_integration(self, message: Integration) -> None:
         """Keep the alignment and the model; from now on the party needs nobody."""
@@ -206,21 +208,21 @@ class HorizontalParty(Party):
             raise NotFittedError(f"Party {self.name!r} has not received its alignment and the model yet.")
         return self.alignment_
 
-    def points(self, X: Any) -> FloatArray:
+    def points(self, X: Any, **absent: Unpack[Absent]) -> FloatArray:
         """Rows (n, M) as points of the common space (n, d): `G_i(F_i(x))`."""
-        alignment, encoded = self.alignment, self.encode(X)
+        alignment, encoded = self.alignment, self.encode(X, **absent)
         if not len(encoded):
             raise InputError("At least one row must be asked for. Got none.")
         return alignment.transform(self.reduction.transform(encoded))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, **absent: Unpack[Absent]) -> Array:
         """Predict rows (n, M): `h(G_i(F_i(x)))`."""
-        points = self.points(X)
+        points = self.points(X, **absent)
         return np.asarray(self.model_.predict(points))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Any, **absent: Unpack[Absent]) -> FloatArray:
         """Class probabilities (n, K) of rows (n, M)."""
-        points = self.points(X)
+        points = self.points(X, **absent)
         if not hasattr(self.model_, "predict_proba"):
             raise ModelError(f"{type(self.model_).__name__} gives no probabilities: use `predict`.")
         return np.asarray(self.model_.predict_proba(points), dtype=np.float64)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import has_fit_parameter
 
 from dcshap._tables import as_array
-from dcshap._typing import Array
+from dcshap._typing import Array, FloatArray
 from dcshap.exceptions import InputError
+from dcshap.schema.kinds import alike
 from dcshap.schema.knots import robust_range
 
-__all__ = ["as_labels", "goodness", "require_trainable", "target_values"]
+__all__ = ["as_labels", "as_weights", "common_weights", "goodness", "require_trainable", "target_values"]
 
 MAX_CLASSES = 100
 
@@ -41,6 +44,36 @@ def as_labels(y: Any) -> Array:
     return labels
 
 
+def as_weights(sample_weight: Any, *, n_labels: int, model: Any = None) -> FloatArray:
+    """How much each label counts (n,); empty where all count alike.
+
+    Parameters
+    ----------
+    sample_weight : array of shape (n,) or None
+    n_labels : int
+    model : estimator, optional
+        What is to be trained with them, which must take them.
+    """
+    if sample_weight is None:
+        return np.zeros(0)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_labels,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError(
+            f"`sample_weight` must hold {n_labels} finite numbers of 0 or more, one for each label, not all 0. Got "
+            f"shape {weights.shape}, {int(np.sum(~(weights >= 0)))} of them missing or negative."
+        )
+    if model is not None and not has_fit_parameter(model, "sample_weight"):
+        raise InputError(f"{type(model).__name__} takes no `sample_weight`: leave it out, or use another model.")
+    return weights
+
+
+def common_weights(parts: Sequence[tuple[FloatArray, int]]) -> FloatArray | None:
+    """The weights (n,) of all parties' labels, given each one's, and how many labels it has; None without any."""
+    if not any(len(weights) for weights, _ in parts):
+        return None
+    return np.concatenate([weights if len(weights) else np.ones(n_labels) for weights, n_labels in parts])
+
+
 def target_values(labels: Array, *, classes: bool, party: str | None = None) -> Array:
     """What labels (n,) can be, for a supervised span: their classes (K,), or the robust range (2,) of numbers."""
     if not classes:
@@ -62,9 +95,22 @@ def require_trainable(labels: list[Array], *, classifier: bool) -> Array:
     if len(kinds) > 1:
         raise InputError(f"All parties' labels must be of one kind. Got {sorted(kinds)}.")
     together = np.concatenate(labels)
+    if classifier and kinds == {"text"}:
+        _require_one_spelling([set(part.tolist()) for part in labels])
     if classifier and len(np.unique(together)) < 2:
         raise InputError("Labels must have at least two classes over all parties. Got one: there is nothing to learn.")
     return together
+
+
+def _require_one_spelling(classes: list[set[str]]) -> None:
+    """Refuse classes of which parties have different spellings; one that has both means two classes."""
+    groups = [group for group in alike(set().union(*classes)) if all(len(part & set(group)) < 2 for part in classes)]
+    if groups:
+        spellings = sum(map(len, groups))
+        raise InputError(
+            f"All parties must spell a class alike. {len(groups)} classes have {spellings} spellings, which differ in "
+            f"capitals or blanks: change the labels at some parties."
+        )
 
 
 def goodness(model: Any, y: Any, predicted: Array) -> float:

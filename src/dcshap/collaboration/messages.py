@@ -6,7 +6,7 @@ predictions and explanations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -218,6 +218,7 @@ class Representation(Message):
     rows: FloatArray
     labels: Array
     instance_models: bool  # whether this party allows a model that contains training rows to leave the analyst
+    weights: FloatArray = field(default_factory=lambda: np.zeros(0))  # (n,); none where all rows count alike
 
 
 @dataclass(frozen=True)
@@ -302,6 +303,7 @@ class RecordLabels(Message):
     party: str
     pseudonyms: Pseudonyms
     labels: Array
+    weights: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)

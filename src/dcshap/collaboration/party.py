@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from dcshap.collaboration.reduction import (
 )
 from dcshap.collaboration.survival import lost_columns
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
+from dcshap.schema import Absent
 from dcshap.storage import State, interpreting, read_folder, write_folder
 
 __all__ = ["FULL", "Party", "require_name"]
@@ -147,7 +148,7 @@ class Party:
     # --- its own rows -------------------------------------------------------------------------------------
 
     def _take_rows(self, X: Any) -> None:
-        codes = self.agreement.schema.codes(X, missing=self.agreement.missing)
+        codes = self.codes_of(X)
         if len(codes) == 0:
             raise InputError("A party must hold at least one row. Got none.")
         self._codes, self._own_rows = codes, None
@@ -168,9 +169,13 @@ class Party:
 
     # --- the reduction ------------------------------------------------------------------------------------
 
-    def encode(self, X: Any) -> FloatArray:
+    def codes_of(self, X: Any, **absent: Unpack[Absent]) -> FloatArray:
+        """The codes (n, M) of a table; a missing value means what was agreed, unless it is said here."""
+        return self.agreement.schema.codes(X, **({"missing": self.agreement.missing} | absent))
+
+    def encode(self, X: Any, **absent: Unpack[Absent]) -> FloatArray:
         """Encode a table (n, M) to coordinates (n, p)."""
-        return self.anchor.encode(self.agreement.schema.codes(X, missing=self.agreement.missing))
+        return self.anchor.encode(self.codes_of(X, **absent))
 
     @property
     def reduction(self) -> Reduction:

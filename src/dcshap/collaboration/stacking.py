@@ -20,8 +20,10 @@ KEY_WIDTH = 4  # coordinates in which points hardly ever agree unless they are e
 Hashes = npt.NDArray[np.uint64]
 
 
-def stack(keys: Iterable[FloatArray], chunks: Iterable[FloatArray], labels: Array) -> tuple[FloatArray, Array]:
-    """Points (n, d) and labels (n,) in their common order.
+def stack(
+    keys: Iterable[FloatArray], chunks: Iterable[FloatArray], labels: Array, weights: FloatArray | None = None
+) -> tuple[FloatArray, Array, FloatArray | None]:
+    """Points (n, d), labels (n,) and their weights (n,), where they have any, in their common order.
 
     Points are ordered by a hash, so that neighbours in the table are none in space: models that learn or validate in
     parts expect rows in no particular order.
@@ -32,7 +34,7 @@ def stack(keys: Iterable[FloatArray], chunks: Iterable[FloatArray], labels: Arra
         The first coordinates of the points, all of which are needed before the first point finds its place.
     chunks : iterable of arrays of shape (n_i, d)
         The points, some at a time: there is never room for them in two orders.
-    labels : array of shape (n,)
+    labels, weights : array of shape (n,)
     """
     hashes = np.concatenate([_hashes(chunk) for chunk in keys])
     order = np.argsort(hashes)
@@ -45,8 +47,9 @@ def stack(keys: Iterable[FloatArray], chunks: Iterable[FloatArray], labels: Arra
         points[position[start : start + len(chunk)]] = chunk
         start += len(chunk)
     stacked, labels = (np.empty((0, 0)) if points is None else points), labels[order]
-    _settle_ties(stacked, labels, hashes[order])
-    return stacked, labels
+    weights = None if weights is None else weights[order]
+    _settle_ties(stacked, labels, weights, hashes[order])
+    return stacked, labels, weights
 
 
 def _hashes(points: FloatArray) -> Hashes:
@@ -55,10 +58,12 @@ def _hashes(points: FloatArray) -> Hashes:
     return hashes
 
 
-def _settle_ties(points: FloatArray, labels: Array, hashes: Hashes) -> None:
+def _settle_ties(points: FloatArray, labels: Array, weights: FloatArray | None, hashes: Hashes) -> None:
     """Order, in place, points of one hash by their coordinates, and equal points by their labels."""
     equal = np.flatnonzero(hashes[1:] == hashes[:-1])
     tied = np.union1d(equal, equal + 1)
     _, classes = np.unique(labels[tied], return_inverse=True)
     settled = tied[np.lexsort((classes, *points[tied].T, hashes[tied]))]
     points[tied], labels[tied] = points[settled], labels[settled]
+    if weights is not None:
+        weights[tied] = weights[settled]

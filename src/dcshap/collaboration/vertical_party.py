@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,7 @@ from dcshap.collaboration.records import Pseudonyms, Records, identifiers, pseud
 from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.span import common_span, n_predictive
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
+from dcshap.schema import Absent
 from dcshap.storage import State
 
 __all__ = ["VerticalParty"]
@@ -58,6 +59,7 @@ class VerticalParty(Party):
         self._key: bytes | None = None
         self._records: Records | None = None
         self._labels: tuple[list[str], Array] | None = None
+        self._weights: FloatArray = np.zeros(0)
         self._common: Records | None = None
         self._holder_sums: HolderSums | None = None
         self._guest_sums: GuestSums | None = None
@@ -86,8 +88,8 @@ class VerticalParty(Party):
 
     # --- training -----------------------------------------------------------------------------------------
 
-    def take(self, X: Any, y: Any = None) -> None:
-        """Take the party's own columns (n, M), and labels where it is the one that holds them.
+    def take(self, X: Any, y: Any = None, weights: FloatArray | None = None) -> None:
+        """Take the party's own columns (n, M), and labels with their weights where it is the one that holds them.
 
         Records are known by a DataFrame's index, or by their position in an array. Labels that are a Series are
         matched by their own index, others row by row.
@@ -108,7 +110,7 @@ class VerticalParty(Party):
                 f"Party {self.name!r} must have one label per row, or labels with an index. Got {len(names)} rows and "
                 f"{len(labels)} labels."
             )
-        self._labels = (labelled, labels)
+        self._labels, self._weights = (labelled, labels), np.zeros(0) if weights is None else weights
 
     def send_pseudonyms(self, to: str) -> RecordPseudonyms:  # noqa: ARG002 - there is one analyst
         """The pseudonyms of the records that this party can bring to a training, in their own order."""
@@ -158,7 +160,7 @@ class VerticalParty(Party):
 
     def send_labels(self, to: str) -> RecordLabels:  # noqa: ARG002
         """The labels of the records in common under their pseudonyms, from the one party that holds them."""
-        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels)
+        return RecordLabels(self.name, self.pseudonyms_of(self.common), self.labels, self._of_common(self._weights))
 
     @property
     def holds_labels(self) -> bool:
@@ -168,13 +170,17 @@ class VerticalParty(Party):
     @property
     def labels(self) -> Array:
         """The labels (n,) of the records in common."""
-        if self._labels is None:
+        return self._of_common(None if self._labels is None else self._labels[1])
+
+    def _of_common(self, values: Array | None) -> Array:
+        """What labels, or their weights where there are any, are of the records in common."""
+        if self._labels is None or values is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
         at = {name: row for row, name in enumerate(self._labels[0])}
         unlabelled = sum(name not in at for name in self.common.identifiers)
         if unlabelled:
             raise ProtocolError(f"Records in common must be labelled. {unlabelled} are not.")
-        return np.asarray(self._labels[1][[at[name] for name in self.common.identifiers]])
+        return np.asarray(values[[at[name] for name in self.common.identifiers]]) if len(values) else values
 
     @property
     def own_moments(self) -> Moments:
@@ -274,9 +280,9 @@ class VerticalParty(Party):
         """Have the table at hand again after a restart, to answer from."""
         self._records = self.records_of(X)
 
-    def records_of(self, X: Any) -> Records:
+    def records_of(self, X: Any, **absent: Unpack[Absent]) -> Records:
         """Rows (n, M) that are to be predicted or explained."""
-        return Records.of(X, self.agreement.schema.codes(X, missing=self.agreement.missing))
+        return Records.of(X, self.codes_of(X, **absent))
 
     def pseudonyms_of(self, records: Records) -> Pseudonyms:
         """The records' pseudonyms (n,)."""

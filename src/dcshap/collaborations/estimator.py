@@ -24,7 +24,7 @@ from dcshap.explanation.receipt import Receipt, Signer, receipt_of
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
-from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, write_tree
+from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, require_trusted_tree, write_tree
 
 __all__ = ["CollaborationEstimator", "for_each"]
 
@@ -217,6 +217,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Sequence[str] = ()) -> Self:
         """Read a run from its folder; it predicts and explains as the one that was saved."""
+        require_trusted_tree(folder, trusted=trusted)
         state = read_folder(folder, kind=cls.kind, trusted=trusted)
         with interpreting(folder):
             run = cls._from_state(state)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
 from dcshap._tables import as_frame, is_array
+from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.collaborations.estimator import for_each
 from dcshap.exceptions import InputError, SchemaError
-from dcshap.schema import Schema
+from dcshap.schema import Absent, Schema
 
-__all__ = ["require_disjoint", "require_references", "require_tables"]
+__all__ = ["components_of", "records_of", "require_disjoint", "require_holder", "require_references", "require_tables"]
 
 
 def require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
@@ -37,6 +39,39 @@ def _with_names(party: str, array: Any) -> pd.DataFrame:
     """An array's columns carry the party's name, or two parties' x0 would be two features of one name."""
     frame = as_frame(array)
     return frame.set_axis([f"{party}.{column}" for column in frame.columns], axis=1)
+
+
+def records_of(X: Any, parties: Mapping[str, VerticalParty], **absent: Unpack[Absent]) -> dict[str, Records]:
+    """Every party's records of those that are asked for; each must bring its columns."""
+    if not isinstance(X, Mapping) or set(X) != set(parties):
+        given = sorted(map(str, X)) if isinstance(X, Mapping) else type(X).__name__
+        raise InputError(f"Each of {list(parties)} must bring its columns. Got {given}.")
+    held: dict[str, Records] = {}
+
+    def find(name: str) -> None:
+        held[name] = parties[name].records_of(X[name], **absent)
+
+    for_each(X, find)
+    return held
+
+
+def components_of(n_components: Any, party: str) -> Any:
+    """A party's `n_components`, where every party has its own."""
+    if not isinstance(n_components, Mapping):
+        return n_components
+    if party not in n_components:
+        raise InputError(f"`n_components` must name every party. It names {sorted(map(str, n_components))}.")
+    return n_components[party]
+
+
+def require_holder(X: Mapping[str, Any], y: Any, label_party: str | None) -> str:
+    """The party that holds the labels, which must be there: the first one unless another is named."""
+    if y is None:
+        raise InputError("One party must bring labels. Got None as `y`.")
+    holder = next(iter(X)) if label_party is None else label_party
+    if holder not in X:
+        raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
+    return holder
 
 
 def require_disjoint(parties: Mapping[str, VerticalParty], schema: Schema | None) -> None:

@@ -15,7 +15,7 @@ from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
 from dcshap.collaboration.horizontal_party import HorizontalParty
-from dcshap.collaboration.labels import goodness
+from dcshap.collaboration.labels import as_weights, goodness
 from dcshap.collaboration.newton import ROUNDS
 from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.party import Party, require_name
@@ -26,12 +26,12 @@ from dcshap.collaborations.quality import Quality, measure_rows
 from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
-from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.engine import RowOptions
 from dcshap.explanation.reference import background_of, reference_of
 from dcshap.explanation.rows import explain_rows
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol.steps import training
-from dcshap.schema import Missing, Schema
+from dcshap.schema import Absent, Missing, Schema
 
 __all__ = ["HorizontalCollaboration"]
 
@@ -123,7 +123,13 @@ class HorizontalCollaboration(CollaborationEstimator):
         self.instance_models = instance_models
         self.random_state = random_state
 
-    def fit(self, data: Mapping[str, tuple[Any, Any]], *, refit_span: bool = False) -> Self:
+    def fit(
+        self,
+        data: Mapping[str, tuple[Any, Any]],
+        *,
+        sample_weight: Mapping[str, Any] | None = None,
+        refit_span: bool = False,
+    ) -> Self:
         """Train on each party's rows and labels.
 
         Trained again, a party keeps its private maps, unless a whole number as `random_state` draws them anew: a row
@@ -133,6 +139,8 @@ class HorizontalCollaboration(CollaborationEstimator):
         ----------
         data : mapping of party name to (X, y)
             Tables of shape (n_i, M) and labels (n_i,): DataFrames, or arrays in schema order with category codes.
+        sample_weight : mapping of party name to weights (n_i,), optional
+            How much each row counts when the model is trained; 1 at a party that is not named. The analyst sees them.
         refit_span : bool, default False
             Find new maps. Who has seen rows through two maps knows more of them than through one.
         """
@@ -142,7 +150,8 @@ class HorizontalCollaboration(CollaborationEstimator):
         self._start()
         estimator = self._estimator([y for _, y in data.values()])
         analyst = Analyst(estimator, alignment=self._alignment())
-        parties = self._gather(data, self._schema_of(data, refit_span=refit_span), estimator)
+        weights = _require_weights(sample_weight, data, estimator)
+        parties = self._gather(data, weights, self._schema_of(data, refit_span=refit_span), estimator)
         kept = not refit_span and self._all_keep_maps(parties)
         if not kept and self._known_parties():
             warn_of_new_maps()
@@ -184,7 +193,7 @@ class HorizontalCollaboration(CollaborationEstimator):
         return schema
 
     def _gather(
-        self, data: Mapping[str, tuple[Any, Any]], schema: Schema, estimator: Any
+        self, data: Mapping[str, tuple[Any, Any]], weights: Mapping[str, FloatArray], schema: Schema, estimator: Any
     ) -> dict[str, HorizontalParty]:
         warn_of_no_noise(self.noise)
         agreement = self._agreed(
@@ -196,19 +205,23 @@ class HorizontalCollaboration(CollaborationEstimator):
             )
             for name in data
         }
-        for_each(data, lambda name: parties[name].take(*data[name]))
+        for_each(data, lambda name: parties[name].take(*data[name], weights.get(name)))
         return parties
 
     # --- prediction: a party needs nobody any more ------------------------------------------------------------
 
-    def predict(self, X: Any, *, party: str) -> Array:
-        """Predict rows (n, M) with one party's maps and the model."""
-        prediction: Array = self._party(party).predict(X)
+    def predict(self, X: Any, *, party: str, **absent: Unpack[Absent]) -> Array:
+        """Predict rows (n, M) with one party's maps and the model.
+
+        `missing="reference"` and `unknown="reference"` predict rows with missing values or unknown categories as if
+        these features were absent.
+        """
+        prediction: Array = self._party(party).predict(X, **absent)
         return prediction
 
-    def predict_proba(self, X: Any, *, party: str) -> FloatArray:
-        """Class probabilities (n, K) of rows (n, M) with one party's maps and the model."""
-        probabilities: FloatArray = self._party(party).predict_proba(X)
+    def predict_proba(self, X: Any, *, party: str, **absent: Unpack[Absent]) -> FloatArray:
+        """Class probabilities (n, K) of rows (n, M) with one party's maps and the model; options as of `predict`."""
+        probabilities: FloatArray = self._party(party).predict_proba(X, **absent)
         return probabilities
 
     def score(self, X: Any, y: Any, *, party: str) -> float:
@@ -253,7 +266,7 @@ class HorizontalCollaboration(CollaborationEstimator):
         party: str,
         reference: Any = "anchor",
         n_background: int = N_BACKGROUND,
-        **options: Unpack[EngineOptions],
+        **options: Unpack[RowOptions],
     ) -> PartyExplanation:
         """Explain one party's predictions of rows (n, M).
 
@@ -271,12 +284,13 @@ class HorizontalCollaboration(CollaborationEstimator):
         n_background : int, default 100
             How many rows a background has. Values are averaged over them.
         **options
-            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
+            `groups`, `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in
+            `shapley_values`; `missing` and `unknown` as in `predict`.
         """
         return explain_rows(self._party(party), X, reference=reference, n_background=n_background, **options)
 
     def disagreement(
-        self, X: Any, *, reference: Any = "anchor", threshold: float = 0.05, **options: Unpack[EngineOptions]
+        self, X: Any, *, reference: Any = "anchor", threshold: float = 0.05, **options: Unpack[RowOptions]
     ) -> Disagreement:
         """Explain rows at every party, and say how far the explanations differ, and why.
 
@@ -304,3 +318,12 @@ def _require_data(data: Any) -> Mapping[str, tuple[Any, Any]]:
     if len(data) < 2:
         raise InputError(f"A collaboration needs at least two parties. Got {len(data)}.")
     return data
+
+
+def _require_weights(sample_weight: Any, data: Mapping[str, tuple[Any, Any]], estimator: Any) -> dict[str, FloatArray]:
+    """Every party's weights, of those that have any."""
+    if sample_weight is None:
+        return {}
+    if not isinstance(sample_weight, Mapping) or not set(sample_weight) <= set(data):
+        raise InputError(f"`sample_weight` must be a mapping of some of {list(data)} to weights.")
+    return {name: as_weights(w, n_labels=len(data[name][1]), model=estimator) for name, w in sample_weight.items()}

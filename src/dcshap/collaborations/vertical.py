@@ -14,7 +14,7 @@ from dcshap.collaboration.agreement import Agreement, Span
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
-from dcshap.collaboration.labels import goodness
+from dcshap.collaboration.labels import as_weights, goodness
 from dcshap.collaboration.messages import ANALYST, REQUESTER, JoinReport, PseudonymKey
 from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.party import FULL, Party
@@ -22,19 +22,19 @@ from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.collaboration.records import Records, in_one_order
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.collaborations import held_columns
 from dcshap.collaborations.contributions import contributions_of, scorer_of, worth_of_columns
 from dcshap.collaborations.estimator import CollaborationEstimator, for_each
-from dcshap.collaborations.held_columns import require_disjoint, require_references, require_tables
 from dcshap.collaborations.quality import Quality, measure_records
 from dcshap.exceptions import InputError, ModelError, ProtocolError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import Request
-from dcshap.explanation.engine import EngineOptions
+from dcshap.explanation.engine import RowOptions, absent_in
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.protocol.steps import ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT, SHARE_MODEL, training
-from dcshap.schema import Missing, Schema
+from dcshap.schema import Absent, Missing, Schema
 
 __all__ = ["VerticalCollaboration"]
 
@@ -112,7 +112,15 @@ class VerticalCollaboration(CollaborationEstimator):
         self.instance_models = instance_models
         self.random_state = random_state
 
-    def fit(self, X: Mapping[str, Any], y: Any, *, label_party: str | None = None, refit_span: bool = False) -> Self:
+    def fit(
+        self,
+        X: Mapping[str, Any],
+        y: Any,
+        *,
+        label_party: str | None = None,
+        sample_weight: Any = None,
+        refit_span: bool = False,
+    ) -> Self:
         """Train on each party's columns, and the labels of the one party that holds them.
 
         Records are matched by a DataFrame's index, or by position in arrays of the same length; those that not all
@@ -128,19 +136,18 @@ class VerticalCollaboration(CollaborationEstimator):
             A Series is matched by its index, anything else row by row with the label party's table.
         label_party : str, optional
             Who holds the labels; the first party by default.
+        sample_weight : array of shape (n,), optional
+            How much each label counts when the model is trained, in the labels' order. The analyst sees them.
         refit_span : bool, default False
             Find new maps. Who has seen records through two maps knows more of them than through one.
         """
-        X = require_tables(X, self.schema)
-        if y is None:
-            raise InputError("One party must bring labels. Got None as `y`.")
-        holder = next(iter(X)) if label_party is None else label_party
-        if holder not in X:
-            raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
+        X = held_columns.require_tables(X, self.schema)
+        holder = held_columns.require_holder(X, y, label_party)
         self._start()
         estimator = self._estimator([y])
         analyst = Analyst(estimator)
-        parties = self._gather(X, y, holder, estimator, refit_span=refit_span)
+        brought = {holder: (y, as_weights(sample_weight, n_labels=len(y), model=estimator))}
+        parties = self._gather(X, brought, estimator, refit_span=refit_span)
         kept = not refit_span and all(self._keep_maps(parties))  # each party's are its own
         if not kept and self._known_parties():
             warn_of_new_maps()
@@ -162,7 +169,7 @@ class VerticalCollaboration(CollaborationEstimator):
         return self.analyst_.joined
 
     def _gather(
-        self, X: Mapping[str, Any], y: Any, holder: str, estimator: Any, *, refit_span: bool
+        self, X: Mapping[str, Any], brought: Mapping[str, tuple[Any, FloatArray]], estimator: Any, *, refit_span: bool
     ) -> dict[str, VerticalParty]:
         warn_of_no_noise(self.noise)
         parties: dict[str, VerticalParty] = {}
@@ -174,10 +181,10 @@ class VerticalCollaboration(CollaborationEstimator):
                 private_seed=self._private_seed(name),
                 instance_models=self.instance_models,
             )
-            parties[name].take(X[name], y if name == holder else None)
+            parties[name].take(X[name], *brought.get(name, ()))
 
         for_each(X, gather)
-        require_disjoint(parties, self.schema)
+        held_columns.require_disjoint(parties, self.schema)
         return parties
 
     def _agreement(self, name: str, table: Any, estimator: Any, *, refit_span: bool) -> Agreement:
@@ -186,25 +193,21 @@ class VerticalCollaboration(CollaborationEstimator):
         else:
             held = set(as_frame(table).columns)
             schema = self.schema.select([column for column in self.schema.names if column in held])
-        n_components = self.n_components
-        if isinstance(n_components, Mapping):
-            if name not in n_components:
-                raise InputError(f"`n_components` must name every party. It names {sorted(map(str, n_components))}.")
-            n_components = n_components[name]
+        n_components = held_columns.components_of(self.n_components, name)
         return self._agreed(schema, estimator, n_components=n_components, span_rounds=0)
 
     # --- prediction: needs every party's representation of the record -----------------------------------------
 
-    def predict(self, X: Mapping[str, Any]) -> Array:
-        """Predict records, each party bringing its columns (n, M_i); in the order of the first table."""
-        return self._predict(X, probabilities=False)
+    def predict(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> Array:
+        """Predict records, each party bringing its columns (n, M_i), in the first's order; options as horizontally."""
+        return self._predict(X, absent, probabilities=False)
 
-    def predict_proba(self, X: Mapping[str, Any]) -> FloatArray:
+    def predict_proba(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> FloatArray:
         """Class probabilities (n, K) of records, each party bringing its columns (n, M_i)."""
         self._require_fitted()
         if not hasattr(self.analyst_.model_, "predict_proba"):
             raise ModelError(f"{type(self.analyst_.model_).__name__} gives no probabilities: use `predict`.")
-        return self._predict(X, probabilities=True)
+        return self._predict(X, absent, probabilities=True)
 
     def score(self, X: Mapping[str, Any], y: Any) -> float:
         """Accuracy, or R² for a regressor; labels in the order of the first table."""
@@ -232,9 +235,11 @@ class VerticalCollaboration(CollaborationEstimator):
         worth = worth_of_columns(held, self.analyst_.model_, scorer_of(metric, y), points)
         return contributions_of(list(held), worth)
 
-    def _predict(self, X: Mapping[str, Any], *, probabilities: bool) -> Array:
+    def _predict(self, X: Mapping[str, Any], absent: Absent, *, probabilities: bool) -> Array:
         self._require_fitted()
-        asking = self._ask(X, PREDICT, AnsweringAnalyst(self.analyst_, probabilities=probabilities))
+        asking = self._ask(
+            self._records(X, **absent), PREDICT, AnsweringAnalyst(self.analyst_, probabilities=probabilities)
+        )
         if asking.prediction is None:
             raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
         return asking.prediction.values
@@ -250,7 +255,7 @@ class VerticalCollaboration(CollaborationEstimator):
         merged: bool = False,
         reference: Any = "anchor",
         n_background: int = N_BACKGROUND,
-        **options: Unpack[EngineOptions],
+        **options: Unpack[RowOptions],
     ) -> PartyExplanation:
         """Explain the predictions of records, each party bringing its columns (n, M_i).
 
@@ -276,30 +281,32 @@ class VerticalCollaboration(CollaborationEstimator):
         n_background : int, default 100
             How many rows a background has; 500 at most.
         **options
-            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`.
+            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`;
+            `missing` and `unknown` as in `predict`.
         """
         if index not in ("shapley", "owen"):
             raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
         self._require_fitted()
-        rows = None if isinstance(reference, str) else require_references(reference, self.parties_)
+        rows = None if isinstance(reference, str) else held_columns.require_references(reference, self.parties_)
         if view != FULL:
             self._party(view)
         if merged and (view == FULL or index == "owen"):
             raise InputError("`merged` belongs to Algorithm 4: one party's view by Shapley values.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
-        analyst = AnsweringAnalyst(self.analyst_, **options)
+        absent, engine = absent_in(options)
+        analyst = AnsweringAnalyst(self.analyst_, **engine)
         if protocol is not ALGORITHM_3:
             self._share_model()
-        what = {"view": view, "merged": merged, "reference": reference if rows is None else "given"}
-        return self._ask(
-            X, protocol, analyst, rows=rows, options=options, n_background=n_background, **what
-        ).explanation()
+        what = {"view": view, "merged": merged, "n_background": n_background}
+        what |= {"reference": reference} if rows is None else {"reference": "given"}
+        held = self._records(X, **absent)
+        return self._ask(held, protocol, analyst, rows=rows, options=engine, **what).explanation()
 
     # --- both: a request, and who answers it ------------------------------------------------------------------
 
     def _ask(
         self,
-        X: Mapping[str, Any],
+        held: Mapping[str, Records],
         protocol: Protocol,
         analyst: AnsweringAnalyst,
         *,
@@ -308,7 +315,6 @@ class VerticalCollaboration(CollaborationEstimator):
         **what: Any,
     ) -> Asking:
         """Have the parties, and the analyst, answer a request for records, each party bringing its columns."""
-        held = self._records(X)
         if protocol is PREDICT and not all(map(len, held.values())):
             raise InputError("At least one record must be asked for. Got none.")
         records = next(iter(held.values())).identifiers
@@ -332,16 +338,7 @@ class VerticalCollaboration(CollaborationEstimator):
             cast, roles = Cast(tuple(sorted(self.parties_))), {**self.parties_, ANALYST: self.analyst_}
             run_in_memory(SHARE_MODEL, cast, roles, conductor=ANALYST, record=self._record)
 
-    def _records(self, X: Mapping[str, Any]) -> dict[str, Records]:
+    def _records(self, X: Mapping[str, Any], **absent: Unpack[Absent]) -> dict[str, Records]:
         """Every party's records, which must be the same, in the order of the first table."""
         self._require_fitted()
-        if not isinstance(X, Mapping) or set(X) != set(self.parties_):
-            given = sorted(map(str, X)) if isinstance(X, Mapping) else type(X).__name__
-            raise InputError(f"Each of {list(self.parties_)} must bring its columns. Got {given}.")
-        held: dict[str, Records] = {}
-
-        def find(name: str) -> None:
-            held[name] = self.parties_[name].records_of(X[name])
-
-        for_each(X, find)
-        return in_one_order(held)
+        return in_one_order(held_columns.records_of(X, self.parties_, **absent))

@@ -12,11 +12,38 @@ from sklearn.base import is_classifier
 
 from dcshap._typing import FloatArray
 from dcshap.collaboration.party import Party
-from dcshap.exceptions import ModelError
+from dcshap.exceptions import InputError, ModelError
+from dcshap.schema import Absent
 from dcshap.shapley import Explanation
+from dcshap.shapley.game.players import Groups
 from dcshap.shapley.options import EngineOptions
+from dcshap.shapley.parallel import progress_bar
 
-__all__ = ["EngineOptions", "averaged", "column_offsets", "columns_in_common_space", "outputs_of"]
+__all__ = [
+    "EngineOptions",
+    "RowOptions",
+    "absent_in",
+    "averaged",
+    "column_offsets",
+    "columns_in_common_space",
+    "outputs_of",
+]
+
+
+class RowOptions(EngineOptions, Absent, total=False):
+    """The engine's options, what stands for an absent feature, and columns that are one player together."""
+
+    groups: Groups | None
+
+
+def absent_in(options: RowOptions) -> tuple[Absent, EngineOptions]:
+    """What stands for an absent feature, and the engine's options; where players are all parties' columns."""
+    if options.get("groups") is not None:
+        raise InputError("`groups` are for rows of a horizontal collaboration: here players are single columns.")
+    rest: Any = dict(options)
+    rest.pop("groups", None)
+    absent: Any = {name: rest.pop(name) for name in ("missing", "unknown") if name in rest}
+    return absent, rest
 
 
 def outputs_of(model: Any) -> Callable[[FloatArray], FloatArray]:
@@ -65,7 +92,11 @@ def averaged(
     # Where values are sampled every reference needs draws of its own, or its errors would be those of the others.
     given = options.get("random_state")
     seeds = np.random.default_rng(given).integers(2**63, size=n_references)
-    each = [explain(at, {**options, "random_state": int(seed)}) for at, seed in enumerate(seeds)]
+    each, quiet = [], {**options, "progress": False}  # one bar for all references, not one for each
+    with progress_bar(n_references, shown=options.get("progress", False), what="references") as done:
+        for at, seed in enumerate(seeds):
+            each.append(explain(at, {**quiet, "random_state": int(seed)}))  # type: ignore[typeddict-item]
+            done(1)
     exact = all(one.exact for one in each)
     variance = np.mean([one.standard_errors**2 for one in each], axis=0) / n_references
     return replace(

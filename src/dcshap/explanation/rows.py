@@ -13,7 +13,9 @@ from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.engine import EngineOptions, averaged, column_offsets, outputs_of
 from dcshap.explanation.reference import Reference, fingerprint_of, reference_rows
 from dcshap.explanation.statement import PartyExplanation
+from dcshap.schema import Missing, Unknown
 from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
+from dcshap.shapley.game.players import Grouping, Groups, grouping
 
 __all__ = ["explain_rows"]
 
@@ -24,6 +26,9 @@ def explain_rows(
     *,
     reference: Any = "anchor",
     n_background: int = N_BACKGROUND,
+    groups: Groups | None = None,
+    missing: Missing | None = None,
+    unknown: Unknown = "error",
     **options: Unpack[EngineOptions],
 ) -> PartyExplanation:
     """Explain a party's predictions of rows (n, M); nobody else is asked.
@@ -36,15 +41,22 @@ def explain_rows(
         Values against several rows are averaged over them.
     n_background : int
         How many rows a background has.
+    groups : list of lists of columns, or dict of name to columns, optional
+        Columns that are one player together.
+    missing, unknown : {"error", "reference"}
+        As in `Schema.codes`; `missing` as agreed by default.
     **options
         As in `shapley_values`.
     """
     schema = party.agreement.schema
-    codes = schema.codes(X, missing=party.agreement.missing)
+    players = grouping(groups, schema.names, what="groups", of="column")
+    codes = party.codes_of(X, missing=missing or party.agreement.missing, unknown=unknown)
     rows = reference_rows(party, reference, n_background, warn=True)  # Algorithm 2, line 1: r
     # Algorithm 2, line 2: Algorithm 1 with x, r and the composed model h ∘ G ∘ F
     explain = _explain_points if party.linear_reduction is None else _explain_sums
-    explained = averaged(len(rows), lambda at, how: explain(party, codes, Reference(schema, rows[at]), how), options)
+    explained = averaged(
+        len(rows), lambda at, how: explain(party, codes, Reference(schema, rows[at]), players, how), options
+    )
     return PartyExplanation.of(
         explained,
         data=schema.frame(codes).set_axis(as_frame(X).index),
@@ -56,7 +68,7 @@ def explain_rows(
 
 
 def _explain_sums(
-    party: HorizontalParty, codes: FloatArray, reference: Reference, options: EngineOptions
+    party: HorizontalParty, codes: FloatArray, reference: Reference, players: Grouping, options: EngineOptions
 ) -> Explanation:
     """With a linear reduction, a point of the common space is the reference's plus what each column adds."""
     reduction, alignment = party.linear_reduction, party.alignment
@@ -65,31 +77,37 @@ def _explain_sums(
     weights = reduction.weights @ alignment.weights
     constant = reduction.offset @ alignment.weights + alignment.intercept
     base = party.anchor.encode(reference.codes[None, :])[0] @ weights + constant
+    offsets = column_offsets(party, codes, reference.codes, weights)
+    if len(players) < offsets.shape[1]:
+        offsets = np.stack([offsets[:, list(columns)].sum(axis=1) for columns in players.members], axis=1)
     return additive_shapley_values(
         outputs_of(party.model_),
         base,
-        column_offsets(party, codes, reference.codes, weights),
+        offsets,
         resolution=alignment.resolution,
-        feature_names=party.agreement.schema.names,
+        feature_names=players.names,
         **options,
     )
 
 
 def _explain_points(
-    party: HorizontalParty, codes: FloatArray, reference: Reference, options: EngineOptions
+    party: HorizontalParty, codes: FloatArray, reference: Reference, players: Grouping, options: EngineOptions
 ) -> Explanation:
     """Without one, every coalition's row is mapped to the common space."""
     same = (codes == reference.codes) | (np.isnan(codes) & np.isnan(reference.codes))
+    player_of = np.empty(codes.shape[1], dtype=np.int64)
+    for player, columns in enumerate(players.members):
+        player_of[list(columns)] = player
 
     def points_of(sample: int, inside: BoolArray) -> FloatArray:
-        rows = np.where(inside, codes[sample], reference.codes)  # Algorithm 1, lines 5 and 6
+        rows = np.where(inside[:, player_of], codes[sample], reference.codes)  # Algorithm 1, lines 5 and 6
         return party.alignment.transform(party.reduction.transform(party.anchor.encode(rows)))  # G ∘ F
 
     return coalition_shapley_values(
         outputs_of(party.model_),
         points_of,
         n_samples=len(codes),
-        feature_names=party.agreement.schema.names,
-        null_players=same,
+        feature_names=players.names,
+        null_players=np.stack([same[:, list(columns)].all(axis=1) for columns in players.members], axis=1),
         **options,
     )

@@ -1,6 +1,6 @@
 """The agreed data dictionary: which columns there are, what may stand in them, and how they are encoded."""
 
-from dcshap.schema.columns import Category, Column, Number
-from dcshap.schema.dictionary import Missing, Schema
+from dcshap.schema.columns import Category, Column, Date, Number, Unknown
+from dcshap.schema.dictionary import Absent, Missing, Schema
 
-__all__ = ["Category", "Column", "Missing", "Number", "Schema"]
+__all__ = ["Absent", "Category", "Column", "Date", "Missing", "Number", "Schema", "Unknown"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,21 +11,27 @@ import pandas as pd
 
 from dcshap._typing import Array, FloatArray
 from dcshap.exceptions import SchemaError
-from dcshap.schema.knots import choose_knots, robust_range
+from dcshap.schema.dates import SINCE, as_days, date_of, day_of
+from dcshap.schema.kinds import rows_text
 
 __all__ = [
     "Category",
     "Column",
+    "Date",
+    "Encoding",
+    "Label",
     "Number",
+    "Unknown",
     "code_misfit",
     "column_codes",
     "column_from_dict",
-    "column_from_tables",
     "column_median",
+    "plain_number",
 ]
 
 Label = str | int | float | bool
 Encoding = Literal["ordinal", "onehot"]
+Unknown = Literal["error", "reference"]
 
 
 @dataclass(frozen=True)
@@ -62,9 +68,9 @@ class Number:
 
     def to_dict(self) -> dict[str, Any]:
         """What a YAML file says of the column."""
-        entry: dict[str, Any] = {"kind": "number", "low": _plain(self.low), "high": _plain(self.high)}
-        entry |= {} if self.typical is None else {"typical": _plain(self.typical)}
-        entry |= {"knots": [_plain(knot) for knot in self.knots]} if self.knots else {}
+        entry: dict[str, Any] = {"kind": "number", "low": plain_number(self.low), "high": plain_number(self.high)}
+        entry |= {} if self.typical is None else {"typical": plain_number(self.typical)}
+        entry |= {"knots": [plain_number(knot) for knot in self.knots]} if self.knots else {}
         entry |= {"clipped": True} if self.clipped else {}
         return entry | ({"sensitive": True} if self.sensitive else {})
 
@@ -75,11 +81,31 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Date(Number):
+    """A column of dates, which become days since an agreed date; its range, typical value and knots are such days."""
+
+    since: str = SINCE
+
+    def __post_init__(self) -> None:
+        day_of(self.since)
+        super().__post_init__()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a YAML file says of the column; days are written as dates."""
+        entry = super().to_dict() | {"kind": "date"}
+        for key in ("low", "high", "typical"):
+            entry |= {key: date_of(entry[key], self.since)} if key in entry else {}
+        entry |= {"knots": [date_of(knot, self.since) for knot in self.knots]} if self.knots else {}
+        return entry | {"since": self.since}
+
+
+@dataclass(frozen=True)
 class Category:
     """A categorical column: its categories in the order of their codes, how it is encoded, and a typical one.
 
     `"ordinal"` encodes a category as its position, as the paper does; `"onehot"` as a block of indicators. What a
-    `sensitive` column holds is to be kept from everybody else as far as that can be.
+    `sensitive` column holds is to be kept from everybody else as far as that can be. A value that is none of the
+    categories counts as the `rest`, where one of them is named so.
     """
 
     name: str
@@ -87,6 +113,7 @@ class Category:
     encoding: Encoding = "ordinal"
     typical: Label | None = None
     sensitive: bool = False
+    rest: Label | None = None
 
     def __post_init__(self) -> None:
         if len(self.categories) < 2 or len(set(self.categories)) < len(self.categories):
@@ -102,14 +129,16 @@ class Category:
             )
         if self.encoding not in ("ordinal", "onehot"):
             raise SchemaError(f"Column {self.name!r}: encoding must be 'ordinal' or 'onehot'. Got {self.encoding!r}.")
-        if self.typical is not None and self.typical not in self.categories:
-            raise SchemaError(f"Column {self.name!r}: the typical category must be one of its categories.")
+        for what, label in {"typical category": self.typical, "rest": self.rest}.items():
+            if label is not None and label not in self.categories:
+                raise SchemaError(f"Column {self.name!r}: the {what} must be one of its categories.")
 
     def to_dict(self) -> dict[str, Any]:
         """What a YAML file says of the column."""
-        labels = [_plain(label) for label in self.categories]
+        labels = [plain_number(label) for label in self.categories]
         entry = {"kind": "category", "categories": labels, "encoding": self.encoding}
-        entry |= {} if self.typical is None else {"typical": _plain(self.typical)}
+        entry |= {} if self.typical is None else {"typical": plain_number(self.typical)}
+        entry |= {} if self.rest is None else {"rest": plain_number(self.rest)}
         return entry | ({"sensitive": True} if self.sensitive else {})
 
     @property
@@ -121,63 +150,49 @@ class Category:
 Column = Number | Category
 
 
-def column_from_tables(
-    name: str, tables: Mapping[str, pd.DataFrame], encoding: Encoding, *, knots: int = 0, robust: bool = False
-) -> Column:
-    """The column that all tables have in common under one name: ranges and categories cover them all.
-
-    `robust` ranges leave out the lowest and highest hundredth of a number's values, which are clipped.
-    """
-    kinds = {party: _kind(frame[name]) for party, frame in tables.items()}
-    found = {kind for kind in kinds.values() if kind}
-    if not found:
-        raise SchemaError(f"Column {name!r} is empty in every table: leave it out.")
-    if len(found) > 1:
-        raise SchemaError(f"Column {name!r} holds numbers for some and categories for others: {kinds}.")
-    present = [frame[name] for party, frame in tables.items() if kinds[party]]
-    if found == {"category"}:
-        return _category_from(name, present, encoding)
-    finite = [values[np.isfinite(values.to_numpy(np.float64, na_value=np.nan))] for values in present]
-    values = np.concatenate([part.to_numpy(np.float64) for part in finite])
-    if not len(values):
-        raise SchemaError(f"Column {name!r} holds no finite number in any table: leave it out.")
-    low, high = robust_range(values) if robust else (float(values.min()), float(values.max()))
-    chosen = choose_knots(values, knots, low=low, high=high) if knots and low < high else ()
-    return Number(name, low, high, float(np.clip(np.median(values), low, high)), chosen, robust)
-
-
-def _category_from(name: str, present: Sequence[pd.Series[Any]], encoding: Encoding) -> Category:
-    column = Category(name, _common_categories(present), encoding)
-    codes = np.concatenate([column_codes(column, values) for values in present])
-    counts = np.bincount(codes[~np.isnan(codes)].astype(np.int64), minlength=len(column.categories))
-    middle = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2)) if encoding == "ordinal" else counts.argmax()
-    return replace(column, typical=column.categories[int(middle)])
+_KEYS = {
+    "number": {"low", "high", "knots", "clipped"},
+    "date": {"low", "high", "knots", "clipped", "since"},
+    "category": {"categories", "encoding", "rest"},
+}
 
 
 def column_from_dict(name: str, entry: Any) -> Column:
     """The column that `to_dict` wrote."""
-    if not isinstance(entry, Mapping) or entry.get("kind") not in ("number", "category"):
-        raise SchemaError(f"Column {name!r} must say kind: number or kind: category.")
-    allowed = {"kind", "typical", "sensitive"} | (
-        {"low", "high", "knots", "clipped"} if entry["kind"] == "number" else {"categories", "encoding"}
-    )
+    if not isinstance(entry, Mapping) or entry.get("kind") not in _KEYS:
+        raise SchemaError(f"Column {name!r} must say kind: number, kind: date or kind: category.")
+    allowed = {"kind", "typical", "sensitive"} | _KEYS[entry["kind"]]
     extra = sorted(set(map(str, entry)) - allowed)
     if extra:
         raise SchemaError(f"Column {name!r} has unknown keys {extra}. Allowed are {sorted(allowed)}.")
-    sensitive = bool(entry.get("sensitive", False))
     try:
-        if entry["kind"] == "number":
-            typical = None if entry.get("typical") is None else float(entry["typical"])
-            low, high, knots = float(entry["low"]), float(entry["high"]), tuple(map(float, entry.get("knots", ())))
-            return Number(name, low, high, typical, knots, bool(entry.get("clipped", False)), sensitive)
-        labels, encoding = tuple(entry["categories"]), entry.get("encoding", "ordinal")
-        return Category(name, labels, encoding, entry.get("typical"), sensitive)
+        if entry["kind"] == "category":
+            return _category_from_dict(name, entry)
+        return _number_from_dict(name, entry)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise
         raise SchemaError(
-            f"Column {name!r}: a number needs low and high, a category needs a list of categories."
+            f"Column {name!r}: a number or date needs low and high, a category needs a list of categories."
         ) from error
+
+
+def _category_from_dict(name: str, entry: Mapping[str, Any]) -> Category:
+    sensitive = bool(entry.get("sensitive", False))
+    labels, encoding = tuple(entry["categories"]), entry.get("encoding", "ordinal")
+    return Category(name, labels, encoding, entry.get("typical"), sensitive, entry.get("rest"))
+
+
+def _number_from_dict(name: str, entry: Mapping[str, Any]) -> Number:
+    clipped, sensitive = bool(entry.get("clipped", False)), bool(entry.get("sensitive", False))
+    since = entry.get("since", SINCE)
+    since = since if isinstance(since, str) else since.isoformat()  # YAML reads a date of its own
+    as_number = (lambda date: day_of(date, since)) if entry["kind"] == "date" else float
+    typical = None if entry.get("typical") is None else as_number(entry["typical"])
+    low, high, knots = as_number(entry["low"]), as_number(entry["high"]), tuple(map(as_number, entry.get("knots", ())))
+    if entry["kind"] == "date":
+        return Date(name, low, high, typical, knots, clipped, sensitive, since)
+    return Number(name, low, high, typical, knots, clipped, sensitive)
 
 
 def code_misfit(column: Column, codes: FloatArray) -> str | None:
@@ -201,28 +216,53 @@ def column_median(column: Column, codes: FloatArray) -> float:
     return float(np.clip(np.rint(np.median(given)), 0, len(column.categories) - 1))
 
 
-def column_codes(column: Column, values: pd.Series[Any]) -> FloatArray:
-    """Numbers as they are, categories as the position in their list; NaN where missing.
+def column_codes(column: Column, values: pd.Series[Any], *, unknown: Unknown = "error") -> FloatArray:
+    """Numbers as they are, dates as days, categories as the position in their list; NaN where missing.
 
     Raises
     ------
     SchemaError
-        If values do not fit the column: text among numbers, or no category of it.
+        If values do not fit the column: text among numbers, or no category of it. With `unknown="reference"` such a
+        value counts as missing.
     """
-    if isinstance(column, Number):
-        if _kind(values) == "category":
-            raise SchemaError(f"column {column.name!r} must hold numbers")
-        return values.to_numpy(dtype=np.float64, na_value=np.nan)
-    codes = _positions(column.categories, values)
-    unknown = int((np.isnan(codes) & values.notna().to_numpy()).sum())
-    if unknown:
-        raise SchemaError(
-            f"column {column.name!r} has {unknown} values that are none of its {len(column.categories)} categories"
+    if isinstance(column, Date):
+        codes, what = as_days(values, column.since), "are no dates that can be read in one way only"
+    elif isinstance(column, Number):
+        if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
+            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+        codes, what = _numbers_of(values), "are none"
+    else:
+        codes, what = _positions(column, values), f"are none of its {len(column.categories)} categories"
+    misfit = np.isnan(codes) & values.notna().to_numpy()
+    if unknown == "error" and misfit.any():
+        where = f"{int(misfit.sum())} values that {what} ({rows_text(misfit)})"
+        must = (
+            ""
+            if isinstance(column, Category)
+            else f"must hold {'dates' if isinstance(column, Date) else 'numbers'}; it "
         )
+        raise SchemaError(f"column {column.name!r} {must}has {where}")
     return codes
 
 
-def _positions(categories: Sequence[Label], values: pd.Series[Any]) -> FloatArray:
+def _numbers_of(values: pd.Series[Any]) -> FloatArray:
+    """The numbers of a column of another type; NaN for text, truth values and dates."""
+    given = values.to_numpy(dtype=object)
+    numbers = (
+        float(v) if isinstance(v, int | float | np.number) and not isinstance(v, bool) else np.nan for v in given
+    )
+    return np.fromiter(numbers, dtype=np.float64, count=len(given))
+
+
+def _positions(column: Category, values: pd.Series[Any]) -> FloatArray:
+    """The position of each value among the categories, or that of the rest; NaN where it is none of them."""
+    codes = _listed_positions(column.categories, values)
+    if column.rest is not None:
+        codes[np.isnan(codes) & values.notna().to_numpy()] = float(column.categories.index(column.rest))
+    return codes
+
+
+def _listed_positions(categories: Sequence[Label], values: pd.Series[Any]) -> FloatArray:
     """The position of each value among the categories; NaN where it is none of them."""
     position: dict[Any, float] = {label: float(code) for code, label in enumerate(categories)}
     if isinstance(values.dtype, pd.CategoricalDtype):
@@ -233,49 +273,13 @@ def _positions(categories: Sequence[Label], values: pd.Series[Any]) -> FloatArra
     return np.fromiter(known, dtype=np.float64, count=len(given))
 
 
-def _kind(values: pd.Series[Any]) -> str | None:
-    """The kind of a column's values; None where all are missing."""
-    if isinstance(values.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(values.dtype):
-        return "category"
-    if not values.notna().any():
-        return None
-    return "number" if pd.api.types.is_numeric_dtype(values.dtype) else "category"
-
-
-def _common_categories(columns: Sequence[pd.Series[Any]]) -> tuple[Label, ...]:
-    """The categories of all tables: in the order they already have where all agree on it, sorted otherwise."""
-    lists = []
-    for values in columns:
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            lists.append([_plain(label) for label in values.cat.categories])
-        else:
-            lists.append(sorted(_distinct(values), key=_label_order))
-    if all(labels == lists[0] for labels in lists):
-        return tuple(lists[0])
-    return tuple(sorted({label for labels in lists for label in labels}, key=_label_order))
-
-
-def _distinct(values: pd.Series[Any]) -> set[Label]:
-    try:
-        labels = {_plain(label) for label in values.dropna().unique()}
-    except TypeError:  # lists and the like cannot be told apart
-        labels = {None}
-    if not all(isinstance(label, str | int | float) for label in labels):
-        raise SchemaError(f"Column {values.name!r} must hold numbers, text or truth values: turn others to text.")
-    return labels
-
-
 def _is_finite(label: Any) -> bool:
     return isinstance(label, int | np.integer | np.bool_) or (
         isinstance(label, float | np.floating) and bool(np.isfinite(label))
     )
 
 
-def _label_order(label: Any) -> tuple[bool, Any]:
-    return (isinstance(label, str), label)
-
-
-def _plain(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
     """A number as YAML would write it: 17, not 17.0 nor numpy's."""
     value = value.item() if isinstance(value, np.generic) else value
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,26 +31,30 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from dcshap._tables import as_array, as_frame, is_array
-from dcshap._typing import FloatArray
-from dcshap.exceptions import InputError, SchemaError
+from dcshap._typing import BoolArray, FloatArray
+from dcshap.exceptions import InputError, SchemaError, TableWarning
 from dcshap.schema.columns import (
     Category,
     Column,
+    Date,
     Encoding,
     Number,
+    Unknown,
     code_misfit,
     column_codes,
     column_from_dict,
-    column_from_tables,
     column_median,
 )
+from dcshap.schema.dates import date_of
+from dcshap.schema.discovery import column_differences, column_from_tables, require_names
+from dcshap.schema.kinds import without_identifiers
 from dcshap.schema.knots import n_knots
-from dcshap.schema.ranges import Missing, count_outside, require_values
+from dcshap.schema.notation import read_notation, write_notation
+from dcshap.schema.ranges import Absent, Missing, count_outside, require_values
 
-__all__ = ["Missing", "Schema"]
+__all__ = ["Absent", "Missing", "Schema"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Schema:
 
     Parameters
     ----------
-    columns : tuple of Number or Category
+    columns : tuple of Number, Date or Category
         In the order in which plain arrays hold them.
     """
 
@@ -125,13 +130,15 @@ class Schema:
         frames: Mapping[str, Any] | Iterable[Any],
         *,
         onehot: Sequence[str] | Literal["all"] = (),
+        category: Sequence[str] = (),
         knots: int | Literal["auto"] = 0,
         robust: bool = False,
     ) -> Self:
         """The dictionary that the given tables have in common.
 
         Ranges and categories cover all tables; a table that lacks a column, has one too many or holds another
-        kind of values is named, all differences at once.
+        kind of values is named, all differences at once. Columns that look like identifiers or free text are left
+        out, with a warning: their values must not stand in a schema.
 
         Parameters
         ----------
@@ -139,6 +146,8 @@ class Schema:
             DataFrames (pandas, polars), or arrays, whose columns are numbers called `x0`, `x1`, …
         onehot : sequence of str or "all"
             Categorical columns to encode as a block of indicators instead of ordinal codes.
+        category : sequence of str
+            Columns of whole numbers that are the codes of categories.
         knots : int or "auto"
             How many hat functions encode a number, so that effects may bend; none by default. "auto" goes by the
             rows of all tables: none for small ones.
@@ -150,18 +159,22 @@ class Schema:
         tables = {name: as_frame(frame) for name, frame in named.items()}
         if not tables:
             raise SchemaError("A schema needs at least one table to be built from. Got none.")
+        require_names(tables)
+        if not any(map(is_array, named.values())):  # an array's columns are known by their place
+            tables = without_identifiers(tables, keep=category)
         names = list(next(iter(tables.values())).columns)
-        _require_names(tables)
         onehot = names if onehot == "all" else onehot
-        unknown = [name for name in onehot if name not in names]
-        if unknown:
-            raise SchemaError(f"`onehot` must name columns of the tables. Got {unknown}, which are not there.")
+        for option, given in {"onehot": onehot, "category": category}.items():
+            unknown = [name for name in given if name not in names]
+            if unknown:
+                raise SchemaError(f"`{option}` must name columns of the tables. Got {unknown}, which are not there.")
         number = n_knots(knots, sum(map(len, tables.values())))
-        columns, problems = [], _column_differences(tables, names)
+        columns, problems = [], column_differences(tables, names)
         for name in (name for name in names if all(name in frame.columns for frame in tables.values())):
             try:
                 encoding: Encoding = "onehot" if name in onehot else "ordinal"
-                columns.append(column_from_tables(name, tables, encoding, knots=number, robust=robust))
+                codes = name in category
+                columns.append(column_from_tables(name, tables, encoding, category=codes, knots=number, robust=robust))
             except SchemaError as error:
                 problems.append(str(error))
         if problems:
@@ -169,9 +182,9 @@ class Schema:
         return cls(tuple(columns))
 
     @classmethod
-    def for_supervision(cls, frames: Mapping[str, Any] | Iterable[Any]) -> Self:
+    def for_supervision(cls, frames: Mapping[str, Any] | Iterable[Any], *, category: Sequence[str] = ()) -> Self:
         """The dictionary for a supervised span: categories one-hot, robust ranges, numbers of large tables may bend."""
-        return cls.from_frames(frames, onehot="all", knots="auto", robust=True)
+        return cls.from_frames(frames, onehot="all", category=category, knots="auto", robust=True)
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
@@ -187,11 +200,7 @@ class Schema:
     @classmethod
     def from_yaml(cls, text: str) -> Self:
         """The schema that a YAML text describes."""
-        try:
-            content = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise SchemaError("The schema is not valid YAML.") from error
-        return cls.from_dict(content)
+        return cls.from_dict(read_notation(text))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -208,10 +217,7 @@ class Schema:
 
     def to_yaml(self) -> str:
         """The schema as a YAML text, ready to be edited by hand."""
-        # PyYAML would write unusual line breaks as they are, and read them as spaces.
-        content = self.to_dict()
-        odd = any(mark in json.dumps(content, ensure_ascii=False) for mark in "\x85\u2028\u2029")
-        return yaml.safe_dump(content, sort_keys=False, default_flow_style=None, allow_unicode=not odd, width=110)
+        return write_notation(self.to_dict())
 
     def save(self, path: str | Path) -> None:
         """Write the schema to a YAML file."""
@@ -219,8 +225,10 @@ class Schema:
 
     # --- tables to codes and back ------------------------------------------------------------------------
 
-    def codes(self, table: Any, *, missing: Missing = "error") -> FloatArray:
-        """A table as numbers: categories as the position in their list, missing values as NaN.
+    def codes(self, table: Any, *, missing: Missing = "error", unknown: Unknown = "error") -> FloatArray:
+        """A table as numbers: categories as the position in their list, dates as days, missing values as NaN.
+
+        Columns that are not in the schema are ignored, with a warning.
 
         Parameters
         ----------
@@ -229,15 +237,22 @@ class Schema:
         missing : {"error", "reference"}
             What a missing value means: a mistake, or "feature absent" (it stays NaN here; the reference's value
             takes its place when it is encoded).
+        unknown : {"error", "reference"}
+            The same of a category that is not in the schema, and of a value that is no number or date where one must
+            be.
 
         Returns
         -------
         array of shape (n, M)
         """
-        if missing not in ("error", "reference"):
-            raise InputError(f"`missing` must be 'error' or 'reference'. Got {missing!r}.")
-        codes = self._codes_of_array(table) if is_array(table) else self._codes_of_frame(as_frame(table))
-        require_values(self.columns, codes, missing)
+        for name, choice in {"missing": missing, "unknown": unknown}.items():
+            if choice not in ("error", "reference"):
+                raise InputError(f"`{name}` must be 'error' or 'reference'. Got {choice!r}.")
+        if is_array(table):
+            codes, absent = self._codes_of_array(table), None
+        else:
+            codes, absent = self._codes_of_frame(as_frame(table), unknown)
+        require_values(self.columns, codes, missing, absent=absent)
         return codes
 
     def frame(self, codes: FloatArray) -> pd.DataFrame:
@@ -249,6 +264,8 @@ class Schema:
                 whole = np.where(np.isnan(codes[:, j]), -1, np.rint(codes[:, j])).astype(np.int64)
                 dtype: pd.CategoricalDtype[Any] = pd.CategoricalDtype(list(column.categories))
                 columns[column.name] = pd.Categorical.from_codes(whole, dtype=dtype)
+            elif isinstance(column, Date):
+                columns[column.name] = [None if np.isnan(d) else date_of(d, column.since) for d in codes[:, j]]
         return pd.DataFrame(columns)
 
     def median(self, codes: FloatArray) -> FloatArray:
@@ -259,29 +276,39 @@ class Schema:
         """
         return np.array([column_median(column, codes[:, j]) for j, column in enumerate(self.columns)])
 
-    def _codes_of_frame(self, frame: pd.DataFrame) -> FloatArray:
+    def _codes_of_frame(self, frame: pd.DataFrame, unknown: Unknown) -> tuple[FloatArray, BoolArray | None]:
+        """The codes (n, M), and which values the table lacks (n, M) where that is not the same as NaN."""
         problems, codes = self._name_problems(frame.columns), []
         for column in self.columns:
             if frame.columns.is_unique and column.name in frame.columns:
                 try:
-                    codes.append(column_codes(column, frame[column.name]))
+                    codes.append(column_codes(column, frame[column.name], unknown=unknown))
                 except SchemaError as error:
                     problems.append(str(error))
         if problems:
             raise SchemaError("The table must fit the schema: " + "; ".join(problems) + ".")
-        if all(isinstance(column, Number) for column in self.columns):
+        self._warn_of_others(frame.columns)
+        if all(type(column) is Number for column in self.columns) and unknown == "error":
             # As it lies in memory: no copy, and sums over rows are rounded as they always were.
-            return frame.loc[:, list(self.names)].to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.stack(codes, axis=1)
+            return frame.loc[:, list(self.names)].to_numpy(dtype=np.float64, na_value=np.nan), None
+        absent = None if unknown == "error" else frame.loc[:, list(self.names)].isna().to_numpy()
+        return np.stack(codes, axis=1), absent
 
     def _name_problems(self, names: pd.Index[Any]) -> list[str]:
-        """Which columns are lacking, are too many or stand twice, a clause each."""
+        """Which columns are lacking or stand twice, a clause each."""
         if not names.is_unique:
             return [f"{int(names.duplicated().sum())} columns repeat another's name"]
         lacking = [name for name in self.names if name not in names]
-        extra = [str(name) for name in names if name not in self.names]
-        found = [f"columns {lacking} are lacking"] if lacking else []
-        return [*found, f"columns {extra} are not in the schema"] if extra else found
+        if not lacking:
+            return []
+        others = [str(name) for name in names if name not in self.names]
+        found = [f"columns {lacking} are lacking"]
+        return [*found, f"columns {others} are not in the schema"] if others else found
+
+    def _warn_of_others(self, names: pd.Index[Any]) -> None:
+        others = [str(name) for name in names if name not in self.names]
+        if others:
+            warnings.warn(f"The columns {others} are not in the schema and are ignored.", TableWarning, stacklevel=4)
 
     def _codes_of_array(self, array: Any) -> FloatArray:
         values = as_array(array)
@@ -305,27 +332,3 @@ class Schema:
     def clipped(self, codes: FloatArray) -> dict[str, int]:
         """How many values of codes (n, M) are clipped in encoding, by column, where any are."""
         return count_outside(self.columns, codes, clipped=True)
-
-
-def _column_differences(tables: Mapping[str, pd.DataFrame], names: Sequence[str]) -> list[str]:
-    """Which tables lack a column that the first one has, or have one that it lacks, a sentence each."""
-    first = next(iter(tables))
-    problems = []
-    for party, frame in tables.items():
-        lacking = [name for name in names if name not in frame.columns]
-        extra = [name for name in frame.columns if name not in names]
-        if lacking:
-            problems.append(f"All tables must have the same columns: {party!r} lacks {lacking}, which {first!r} has.")
-        if extra:
-            problems.append(f"All tables must have the same columns: {party!r} has {extra}, which {first!r} lacks.")
-    return problems
-
-
-def _require_names(tables: Mapping[str, pd.DataFrame]) -> None:
-    for party, frame in tables.items():
-        unnamed = sum(not isinstance(name, str) for name in frame.columns)
-        if unnamed:
-            raise SchemaError(f"Column names must be strings. {unnamed} of {party!r} are not: rename the columns.")
-        if not frame.columns.is_unique:
-            twice = sorted(set(frame.columns[frame.columns.duplicated()]))
-            raise SchemaError(f"Column names must differ. These stand twice in {party!r}: {twice}.")

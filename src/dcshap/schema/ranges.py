@@ -4,33 +4,49 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 
-from dcshap._typing import FloatArray
+from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError, RangeWarning
-from dcshap.schema.columns import Column, Number
+from dcshap.schema.columns import Column, Number, Unknown
+from dcshap.schema.kinds import rows_text
 
-__all__ = ["Missing", "count_outside", "require_values"]
+__all__ = ["Absent", "Missing", "count_outside", "require_values"]
 
 Missing = Literal["error", "reference"]
 
 
-def require_values(columns: Sequence[Column], codes: FloatArray, missing: Missing) -> None:
-    """Refuse codes (n, M) that are infinite, or missing where that is a mistake; warn of those outside their range."""
+class Absent(TypedDict, total=False):
+    """What stands for an absent feature in rows to predict or explain; `Schema.codes` says what the choices mean.
+
+    A missing value is what was agreed by default, an unknown category an error.
+    """
+
+    missing: Missing
+    unknown: Unknown
+
+
+def require_values(
+    columns: Sequence[Column], codes: FloatArray, missing: Missing, *, absent: BoolArray | None = None
+) -> None:
+    """Refuse codes (n, M) that are infinite, or missing where that is a mistake; warn of those outside their range.
+
+    `absent` (n, M) says which values are missing, where some codes are NaN for another reason.
+    """
     if not len(codes):
         return
     names = [column.name for column in columns]
     lowest, highest = _extremes(codes)
     if not np.isfinite(highest - lowest).all():
-        infinite = {n: c for n, c in zip(names, np.isinf(codes).sum(axis=0), strict=True) if c}
+        infinite = _where(names, np.isinf(codes))
         if infinite:
-            raise InputError(f"Values must be finite. Infinite values per column: {_counts(infinite)}.")
-        absent = {n: c for n, c in zip(names, np.isnan(codes).sum(axis=0), strict=True) if c}
-        if absent and missing == "error":
+            raise InputError(f"Values must be finite. Infinite values per column: {infinite}.")
+        lacking = _where(names, np.isnan(codes) if absent is None else absent)
+        if lacking and missing == "error":
             raise InputError(
-                f"Values must not be missing. Missing values per column: {_counts(absent)}. Fill or drop them, "
+                f"Values must not be missing. Missing values per column: {lacking}. Fill or drop them, "
                 f"or pass missing='reference', where a missing value means that the feature is absent."
             )
     outside = _outside(columns, codes, lowest, highest, clipped=False)
@@ -66,6 +82,13 @@ def _extremes(codes: FloatArray) -> tuple[FloatArray, FloatArray]:
     chunks = (codes[start : start + 4096] for start in range(0, len(codes), 4096))  # few enough to stay in the cache
     found = np.array([(chunk.min(axis=0), chunk.max(axis=0)) for chunk in chunks])
     return found[:, 0].min(axis=0), found[:, 1].max(axis=0)
+
+
+def _where(names: Sequence[str], wrong: BoolArray) -> str:
+    """How many values of each column a mask (n, M) marks, and in which rows."""
+    counts = wrong.sum(axis=0)
+    marked = [j for j, count in enumerate(counts) if count]
+    return ", ".join(f"{names[j]} {int(counts[j])} ({rows_text(wrong[:, j])})" for j in marked)
 
 
 def _counts(by_column: Mapping[str, int]) -> str:

@@ -29,7 +29,7 @@ def run(
 
 
 @contextmanager
-def progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
+def progress_bar(total: int, *, shown: bool, what: str = "samples") -> Iterator[Callable[[int], None]]:
     """A function that takes the number of samples newly done; with `shown`, a bar on stderr follows it."""
     if not shown:
         yield lambda _: None
@@ -38,10 +38,10 @@ def progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("samples"),
+        TextColumn(what),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("explaining", total=total)
         yield lambda done: bar.advance(task, done)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from dcshap._bytes import UNREADABLE
 from dcshap.exceptions import StorageError
 
-__all__ = ["read_model", "write_model"]
+__all__ = ["read_model", "require_trusted", "untrusted_types", "write_model"]
 
-# Parts of scikit-learn's own estimators that skops does not know: plain arrays in compiled clothes.
+# Parts of scikit-learn's own estimators that skops does not know: plain arrays in compiled clothes. And boosted trees,
+# which their libraries write and read as data, in formats of their own.
 TRUSTED = frozenset(
     {
+        "catboost.core.CatBoostClassifier",
+        "catboost.core.CatBoostRegressor",
+        "collections.OrderedDict",
+        "lightgbm.basic.Booster",
+        "lightgbm.sklearn.LGBMClassifier",
+        "lightgbm.sklearn.LGBMRegressor",
         "sklearn._loss.link.LogitLink",
         "sklearn._loss.loss.HalfTweedieLossIdentity",
         "sklearn.calibration._CalibratedClassifier",
@@ -30,6 +37,9 @@ TRUSTED = frozenset(
         "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
         "sklearn.tree._tree.Tree",
         "sklearn.utils._bunch.Bunch",
+        "xgboost.core.Booster",
+        "xgboost.sklearn.XGBClassifier",
+        "xgboost.sklearn.XGBRegressor",
     }
 )
 
@@ -42,18 +52,31 @@ def write_model(model: Any) -> bytes:
     return data
 
 
+def untrusted_types(data: bytes, *, trusted: Sequence[str] = ()) -> set[str]:
+    """The types in a model's bytes that are not trusted, by their full names; nothing is loaded."""
+    from skops import io as skops  # noqa: PLC0415 - takes a second to import
+
+    try:
+        return set(skops.get_untrusted_types(data=data)) - TRUSTED - set(trusted)
+    except UNREADABLE as error:
+        raise StorageError("A model could not be read: the file is damaged or from another version.") from error
+
+
+def require_trusted(unknown: Collection[str]) -> None:
+    """Refuse a model with types that are not trusted, all of which are named."""
+    if unknown:
+        raise StorageError(
+            f"A model must be made of trusted types. This one also contains {sorted(unknown)}. Nothing was "
+            f"loaded; name them in `trusted` if you know who wrote it."
+        )
+
+
 def read_model(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
     """The estimator in the bytes, if it is made of trusted types only."""
     from skops import io as skops  # noqa: PLC0415 - takes a second to import
 
+    require_trusted(untrusted_types(data, trusted=trusted))
     try:
-        found = skops.get_untrusted_types(data=data)
-        unknown = set(found) - TRUSTED - set(trusted)
-        if unknown:
-            raise StorageError(
-                f"A model must be made of trusted types. This one also contains {sorted(unknown)}. Nothing was "
-                f"loaded; name them in `trusted` if you know who wrote it."
-            )
-        return skops.loads(data, trusted=found)
+        return skops.loads(data, trusted=skops.get_untrusted_types(data=data))
     except UNREADABLE as error:
         raise StorageError("A model could not be read: the file is damaged or from another version.") from error

@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 from dcshap._bytes import UNREADABLE, archive_bytes, read_archive
 from dcshap._typing import Array
 from dcshap.exceptions import InputError, StorageError
-from dcshap.storage.estimators import read_model, write_model
+from dcshap.storage.estimators import read_model, require_trusted, untrusted_types, write_model
 
 __all__ = [
     "PLAIN",
@@ -30,6 +30,7 @@ __all__ = [
     "interpreting",
     "plain",
     "read_folder",
+    "require_trusted_tree",
     "require_writable",
     "write_folder",
     "write_tree",
@@ -185,6 +186,15 @@ def read_folder(folder: str | Path, *, kind: str, trusted: Sequence[str] = ()) -
     arrays = _read_arrays(target, data.pop("arrays.npz")) if "arrays.npz" in data else {}
     models = {name.removesuffix(".skops"): read_model(content, trusted=trusted) for name, content in data.items()}
     return State(kind, contents["content"], arrays, models)
+
+
+def require_trusted_tree(folder: str | Path, *, trusted: Sequence[str] = ()) -> None:
+    """Refuse a folder whose models, or those of folders inside it, hold types that are not trusted; all are named."""
+    found: set[str] = set()
+    for file in sorted(current(folder).glob("**/*.skops")):
+        with suppress(StorageError):  # damaged: said when it is read
+            found |= untrusted_types(file.read_bytes(), trusted=trusted)
+    require_trusted(found)
 
 
 def _read_contents(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""Which columns of the parties' files take part, and the schema that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from dcshap import Schema
+from dcshap.cli.console import note
+from dcshap.exceptions import InputError
+from dcshap.schema.kinds import looks_like_categories
+
+__all__ = ["Columns"]
+
+Tables = Mapping[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the options say of columns.
+
+    Attributes
+    ----------
+    schema : path, optional
+        The agreed schema; found from the tables by default.
+    onehot, category, drop : sequence of str
+        Columns to encode as indicators, that hold the codes of categories, and to leave out.
+    supervised : bool
+        Whether the schema is for a supervised span.
+    """
+
+    schema: Path | None
+    onehot: Sequence[str] = ()
+    category: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    supervised: bool = True
+
+    def of(self, tables: Tables) -> tuple[Schema, dict[str, pd.DataFrame]]:
+        """The schema of tables with the same columns, and the tables cut to it."""
+        kept = self._without_dropped(tables)
+        found = self._given() or self._found(kept, self.onehot, self.category)
+        return found, {name: self._cut(table, found, name) for name, table in kept.items()}
+
+    def of_each(self, tables: Tables) -> tuple[Schema, dict[str, pd.DataFrame]]:
+        """The schema of tables with different columns, and the tables cut to it."""
+        kept = self._without_dropped(tables)
+        everything = [column for table in kept.values() for column in table.columns]
+        for option, names in {"--onehot": self.onehot, "--category": self.category}.items():
+            _require_known(names, everything, option)
+        found = self._given()
+        if found is None:
+            parts = [self._found({name: table}, self._of(self.onehot, table), self._of(self.category, table))
+                     for name, table in kept.items()]  # fmt: skip
+            names = [name for part in parts for name in part.names]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise InputError(f"Each column must belong to one party. Held by several: {twice}. Use --drop.")
+            found = Schema(tuple(column for part in parts for column in part.columns))
+        return found, {name: self._cut(table, found, name) for name, table in kept.items()}
+
+    @staticmethod
+    def _of(names: Sequence[str], table: pd.DataFrame) -> list[str]:
+        return [name for name in names if name in table.columns]
+
+    def _given(self) -> Schema | None:
+        if self.schema is None:
+            return None
+        if self.onehot or self.category:
+            raise InputError("--onehot and --category belong in the schema file where one is given.")
+        return Schema.load(self.schema)
+
+    def _found(self, tables: Tables, onehot: Sequence[str], category: Sequence[str]) -> Schema:
+        codes = [name for name in looks_like_categories(tables) if name not in category]
+        if codes:
+            note(
+                f"The columns {codes} hold few different whole numbers. Say --category NAME where they are categories."
+            )
+        if self.supervised and not self.onehot:
+            return Schema.for_supervision(tables, category=category)
+        return Schema.from_frames(tables, onehot=onehot, category=category)
+
+    def _without_dropped(self, tables: Tables) -> dict[str, pd.DataFrame]:
+        _require_known(self.drop, [column for table in tables.values() for column in table.columns], "--drop")
+        return {name: table.drop(columns=self._of(self.drop, table)) for name, table in tables.items()}
+
+    def _cut(self, table: pd.DataFrame, schema: Schema, party: str) -> pd.DataFrame:
+        """The columns of the schema; of others a note, unless they were left out of the schema with one."""
+        others = [name for name in table.columns if name not in schema.names]
+        if others and self.schema is not None:
+            note(f"{party!r}: the columns {others} are not in the schema and are ignored.")
+        return table.drop(columns=others)
+
+
+def _require_known(names: Sequence[str], there: Sequence[str], option: str) -> None:
+    unknown = [name for name in names if name not in there]
+    if unknown:
+        raise InputError(f"{option} must name columns of the files. Got {unknown}, which are not there.")

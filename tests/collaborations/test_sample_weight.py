@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+
+from dcshap import HorizontalCollaboration, VerticalCollaboration
+from dcshap.exceptions import InputError
+
+SETTINGS: dict[str, Any] = {"span": "random", "noise": 0.05, "random_state": 0}
+WEIGHTS = np.array([0.0, 1.0, 2.0, 3.0] * 20)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng, data = np.random.default_rng(0), {}
+    for name in ("north", "south"):
+        X = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
+        data[name] = (X, (X["a"] + X["b"] + rng.normal(size=80) > 0).astype(int))
+    return data
+
+
+def coefficients(run: Any) -> Any:
+    return np.append(run.analyst_.model_.coef_, run.analyst_.model_.intercept_)
+
+
+def repeated(table: Any) -> Any:
+    return table.loc[np.repeat(table.index, WEIGHTS.astype(int))].reset_index(drop=True)
+
+
+@pytest.mark.filterwarnings("ignore::dcshap.exceptions.PrivacyWarning")
+def test_a_weight_counts_as_so_many_rows(data):
+    given = data | {"north": tuple(map(repeated, data["north"]))}
+    settings = SETTINGS | {"noise": 0, "schema": HorizontalCollaboration(**SETTINGS).fit(data).schema_}
+    model = LogisticRegression(tol=1e-10, max_iter=1000)
+    weighted = HorizontalCollaboration(model, **settings).fit(data, sample_weight={"north": WEIGHTS})
+    often, plain = (HorizontalCollaboration(model, **settings).fit(each) for each in (given, data))
+    np.testing.assert_allclose(coefficients(weighted), coefficients(often), atol=1e-6)
+    assert np.abs(coefficients(weighted) - coefficients(plain)).max() > 0.1
+
+
+def test_equal_weights_change_nothing(data):
+    plain = HorizontalCollaboration(random_state=0).fit(data)
+    even = HorizontalCollaboration(random_state=0).fit(data, sample_weight={"south": np.ones(80)})
+    np.testing.assert_allclose(coefficients(even), coefficients(plain), atol=1e-6)
+
+
+@pytest.mark.parametrize("y_as", ["series", "array"])
+def test_vertical_weights_follow_their_labels(data, y_as):
+    X, y = data["north"]
+    tables = {"one": X[["a", "c"]].sample(frac=1, random_state=0), "two": X[["b", "d"]].iloc[5:]}
+    labels = y if y_as == "series" else y.loc[tables["one"].index].to_numpy()
+    weights = WEIGHTS if y_as == "series" else WEIGHTS[tables["one"].index]
+    run = VerticalCollaboration(Ridge(), random_state=0).fit(tables, labels, sample_weight=weights)
+    held = run.analyst_.held_
+    points = np.concatenate([rows for rows, _ in held.values()], axis=1)
+    sent = next(iter(held.values()))[1]
+    assert len(sent) == 75
+    unweighted = Ridge().fit(points, sent)
+    assert np.abs(run.analyst_.model_.coef_ - unweighted.coef_).max() > 1e-3
+
+
+def test_vertical_weights_are_the_same_whether_labels_have_an_index_or_a_place(data):
+    X, y = data["north"]
+    tables = {"one": X[["a", "c"]].sample(frac=1, random_state=0), "two": X[["b", "d"]]}
+    order = tables["one"].index
+    by_index = VerticalCollaboration(Ridge(), random_state=0).fit(tables, y, sample_weight=WEIGHTS)
+    by_place = VerticalCollaboration(Ridge(), random_state=0).fit(
+        tables, y[order].to_numpy(), sample_weight=WEIGHTS[order]
+    )
+    np.testing.assert_array_equal(coefficients(by_index), coefficients(by_place))
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({"west": WEIGHTS}, r"some of \['north', 'south'\]"),
+        (WEIGHTS, "must be a mapping"),
+        ({"north": WEIGHTS[:3]}, r"must hold 80 finite numbers.*shape \(3,\)"),
+        ({"north": -WEIGHTS}, "60 of them missing or negative"),
+        ({"north": WEIGHTS * np.nan}, "80 of them missing or negative"),
+        ({"north": WEIGHTS * 0}, "not all 0"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(data, weights, words):
+    with pytest.raises(InputError, match=words):
+        HorizontalCollaboration(random_state=0).fit(data, sample_weight=weights)
+
+
+def test_a_model_that_takes_no_weights_is_named(data):
+    with pytest.raises(InputError, match="KNeighborsClassifier takes no `sample_weight`"):
+        HorizontalCollaboration(KNeighborsClassifier(3), random_state=0).fit(data, sample_weight={"north": WEIGHTS})
