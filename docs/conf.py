@@ -74,3 +74,13 @@ sphinx_gallery_conf = {
     "reset_modules": (),
     "write_computation_times": False,
 }
+
+
+def skip_inherited(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:  # noqa: ARG001, PLR0917
+    """Leave out what classes have from scikit-learn: its documentation is elsewhere."""
+    return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
+
+
+def setup(app: Any) -> None:
+    """Connect the function above."""
+    app.connect("autodoc-skip-member", skip_inherited)

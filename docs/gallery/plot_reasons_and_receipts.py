@@ -22,8 +22,8 @@ figure = waterfall(north_says)
 # %%
 # **The same in sentences**, from templates: no language model writes them, so the same values always get the same words.
 
-for reason in north_says.reasons(n=4)[0]:
-    print(reason)
+for reason in north_says.reasons(n=4):
+    print(reason.sentence)
 
 # %%
 # **Receipts.** Each hospital signs a statement of what it explained. It has hashes and no data, and anybody can compare

@@ -259,12 +259,10 @@ class VerticalCollaboration(CollaborationEstimator):
     ) -> PartyExplanation:
         """Explain the predictions of records, each party bringing its columns (n, M_i).
 
-        | `view` | `index` | |
-        |---|---|---|
-        | `"full"` | `"shapley"` | Algorithm 3: all features, for a third party that holds the record |
-        | a party | `"shapley"` | Algorithm 4: its features, and a "DC Features" bar per other party |
-        | a party | `"owen"` | its party view: the same players, and agrees with all other views |
-        | `"full"` | `"owen"` | the union of the party views |
+        - `view="full", index="shapley"`: Algorithm 3, all features, for a third party that holds the record
+        - a party, `index="shapley"`: Algorithm 4, its features, and a "DC Features" bar per other party
+        - a party, `index="owen"`: its party view, the same players, and agrees with all other views
+        - `view="full", index="owen"`: the union of the party views
 
         Parameters
         ----------
