@@ -10,35 +10,13 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
-from sklearn.decomposition import FastICA
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import datasets
+from dcshap.audit.attacks.components import rows_by_anchor
 from dcshap.collaboration.messages import Representation
 from dcshap.exceptions import PrivacyWarning
 from tests.collaboration.helpers import RecordedHorizontal
-
-
-def attack(received, anchor: np.ndarray) -> dict[str, np.ndarray]:
-    """Reconstructed rows by party, from what the analyst received.
-
-    The true anchor serves only to tell which component is which column and of which sign, a help that a real
-    attacker would get from common knowledge of the columns.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        ica = FastICA(anchor.shape[1], whiten="unit-variance", max_iter=500, random_state=0)
-        found = ica.fit_transform(np.concatenate([r.anchor for r in received], axis=1))
-    likeness = np.corrcoef(anchor.T, found.T)[: anchor.shape[1], anchor.shape[1] :]
-    _, component = linear_sum_assignment(-np.abs(likeness))
-    matched = found[:, component] * np.sign(likeness[np.arange(len(component)), component])
-    rows = {}
-    for representation in received:
-        reduction, *_ = np.linalg.lstsq(matched, representation.anchor - representation.anchor.mean(axis=0))
-        rows[representation.party] = representation.rows @ np.linalg.pinv(reduction)
-    return rows
 
 
 def success(table, anchor: str) -> float:
@@ -53,7 +31,9 @@ def success(table, anchor: str) -> float:
         run.fit(data)
     party = run.parties_["party0"]
     received = [message for message in run.received_by("analyst") if isinstance(message, Representation)]
-    guessed = attack(received, party.anchor.rows)
+    anchors, rows = [each.anchor for each in received], [each.rows for each in received]
+    found = rows_by_anchor(anchors, rows, party.anchor.rows)
+    guessed = dict(zip([each.party for each in received], found, strict=True))
     truth = np.concatenate([party.encode(rows) for rows, _ in data.values()])
     error = np.concatenate([guessed[name] for name in data]) - truth
     return float(np.mean(1 - (error**2).sum(axis=0) / ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)))

@@ -12,13 +12,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import datasets
+from dcshap.audit.attacks.lattice import decoded_rows
 from dcshap.collaboration.messages import ANALYST, Representation
 from dcshap.exceptions import PrivacyWarning
 from dcshap.schema import Schema
 from tests.collaboration.helpers import RecordedHorizontal
 
 pytest.importorskip("fpylll")
-from tests.collaboration.lattice import decoded_rows
 
 SPANS = ("supervised", "private", "shared", "random")
 TABLES = ("adult", "heart", "pima", "breast_cancer")

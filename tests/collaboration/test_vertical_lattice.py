@@ -10,13 +10,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import datasets
+from dcshap.audit.attacks.lattice import decoded_rows
 from dcshap.collaboration.messages import RecordRepresentation
 from dcshap.exceptions import PrivacyWarning
 from dcshap.explanation.disclosures import RecordVectors
 from tests.collaboration.helpers import RecordedVertical
 
 pytest.importorskip("fpylll")
-from tests.collaboration.lattice import decoded_rows
 
 GUEST = "guest"
 

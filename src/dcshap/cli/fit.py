@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,8 +20,12 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration
+from dcshap._sources import is_database
+from dcshap.audit import Audit
+from dcshap.cli.audit import StrictOption, show_audit
 from dcshap.cli.columns import Columns
 from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
+from dcshap.cli.held_out import held_out_records, worth
 from dcshap.cli.tables import (
     About,
     KeepTextOption,
@@ -89,6 +92,7 @@ LabelsOption = Annotated[
 ]
 MissingOption = Annotated[str, typer.Option(help="What a missing value means: error, or reference (absent).")]
 SeedOption = Annotated[int | None, typer.Option(help="A seed, to get the same run again.")]
+AuditOption = Annotated[bool, typer.Option("--audit", help="Attack what each party sent; exits with 0, 1 or 2.")]
 IdOption = Annotated[str, typer.Option("--id", help="The column of the record identifiers.")]
 
 
@@ -117,6 +121,8 @@ def horizontal(
     sql: SqlOption = None,
     seed: SeedOption = None,
     test: Annotated[str | None, typer.Option(help="A file with held-out rows to score on.")] = None,
+    audit: AuditOption = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
@@ -149,13 +155,13 @@ def horizontal(
     )
     with working("Training"):
         collaboration.fit({name: (tables[name], y) for name, (_, y) in data.items()})
-        Run(collaboration, About("horizontal", target, None, keep_text)).save(out)
+        Run(collaboration, About("horizontal", target, None, keep_text, _absolute(party))).save(out)
     rows: list[dict[str, Any]] = [{"party": name, "rows": len(X)} for name, X in tables.items()]
     if held_out is not None:
         for row in rows:
             row["score"] = collaboration.score(*held_out, party=row["party"])
-            row.update(_worth(collaboration, held_out, row["party"]))
-    _report(out, model, rows, as_json=as_json)
+            row.update(worth(collaboration, held_out, row["party"]))
+    _report(out, model, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
 
 
 @fit.command()
@@ -184,6 +190,8 @@ def vertical(
     test: Annotated[
         list[str] | None, typer.Option(help="A file with held-out records to score on, or one per party as NAME=FILE.")
     ] = None,
+    audit: AuditOption = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
@@ -213,11 +221,11 @@ def vertical(
         missing=missing,  # type: ignore[arg-type]
         random_state=seed,
     )
-    run = Run(collaboration, About("vertical", target, identifier, keep_text))
+    run = Run(collaboration, About("vertical", target, identifier, keep_text, _absolute(party)))
     held_out = (
         None
         if not test
-        else _held_out_records(reader, test, run.about, {n: t.columns.tolist() for n, t in tables.items()})
+        else held_out_records(reader, test, run.about, {n: t.columns.tolist() for n, t in tables.items()})
     )
     with working("Training"):
         collaboration.fit(tables, outcome, label_party=holder)
@@ -230,8 +238,8 @@ def vertical(
     if held_out is not None:
         records, answers = held_out[0], spellings.apply(held_out[1])
         score = collaboration.score(records, answers)
-        rows = [row | {"score": score} | _worth(collaboration, (records, answers), row["party"]) for row in rows]
-    _report(out, model, rows, as_json=as_json)
+        rows = [row | {"score": score} | worth(collaboration, (records, answers), row["party"]) for row in rows]
+    _report(out, model, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
 
 
 def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
@@ -246,6 +254,11 @@ def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
         Model.mlp: (MLPClassifier(**stopped), MLPRegressor(**stopped)),
     }[model]
     return regressor if regression else classifier
+
+
+def _absolute(party: list[str]) -> dict[str, str]:
+    """Where each party's file lies, so that an audit finds it again. A database's address may hold a password."""
+    return {name: str(Path(file).absolute()) for name, file in named_files(party).items() if not is_database(file)}
 
 
 def _components(given: str) -> int | float | Literal["auto"]:
@@ -289,45 +302,21 @@ def _holder(tables: Mapping[str, pd.DataFrame], target: str) -> str:
     return holders[0]
 
 
-def _held_out_records(
-    reader: Reader, files: Sequence[str], about: About, columns: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, pd.DataFrame], pd.Series[Any]]:
-    """Held-out records by party, and their labels in the order of the first party's."""
-    if len(files) == 1 and not re.match(r"[\w .@-]+=", files[0]):
-        named = dict.fromkeys(columns, files[0])
-    else:
-        named = named_files(files, option="--test")
-    if set(named) != set(columns):
-        raise InputError(f"--test must be one file, or one for each of {list(columns)} as NAME=FILE.")
-    tables = {name: reader.read(named[name], party=name, index=about.identifier) for name in columns}
-    labels = [table[about.target] for table in tables.values() if about.target in table.columns]
-    if not labels:
-        raise InputError(f"--test must have the target column {about.target!r} in one of its files.")
-    records = {name: select_columns(tables[name], columns[name], named[name]) for name in columns}
-    order = next(iter(records.values())).index
-    lacking = len(order.difference(labels[0].index))
-    if lacking:
-        raise InputError(f"--test must have a label for every record. {lacking} of {len(order)} have none.")
-    return records, labels[0].loc[order]
+def _audits(collaboration: HorizontalCollaboration | VerticalCollaboration) -> dict[str, Audit]:
+    with working("Attacking"):
+        return collaboration.audit()
 
 
-def _worth(
-    collaboration: HorizontalCollaboration | VerticalCollaboration, held_out: tuple[Any, Any], party: str
-) -> dict[str, float]:
-    """What a party has of collaborating: the same score alone and pooled, and how far explanations are from pooled."""
-    found = collaboration.quality(*held_out, party=party)
-    first = found.scores.columns[0]
-    pooled = found.fidelity["pooled"]
-    return {
-        "alone": float(found.scores[first]["alone"]),
-        "pooled": float(found.scores[first]["pooled"]),
-        "explanations: error": pooled.relative_error,
-        "wrong signs": pooled.wrong_signs,
-    }
-
-
-def _report(out: Path, model: Model, rows: list[dict[str, Any]], *, as_json: bool) -> None:
+def _report(
+    out: Path, model: Model, rows: list[dict[str, Any]], *, audits: dict[str, Audit], strict: bool, as_json: bool
+) -> None:
     if as_json:
-        print_json({"run": str(out), "model": model.value, "parties": rows})
-        return
-    print_table(pd.DataFrame(rows), f"Trained {model.value}, written to {out}")
+        told = {"audit": {name: found.to_dict() for name, found in audits.items()}} if audits else {}
+        print_json({"run": str(out), "model": model.value, "parties": rows} | told)
+    else:
+        print_table(pd.DataFrame(rows), f"Trained {model.value}, written to {out}")
+        for found in audits.values():
+            show_audit(found)
+    code = max((found.exit_code(strict=strict) for found in audits.values()), default=0)
+    if code:
+        raise typer.Exit(code)

@@ -20,6 +20,7 @@ COMMANDS = {
     "predict": "Predict rows with a trained run.",
     "explain": "Explain predictions of rows with a trained run.",
     "compare": "Do all parties say the same? Explain rows at every party and compare.",
+    "audit": "Attack what a party has sent, on its own table; nothing leaves.",
     "receipt": "Check and compare signed receipts.",
     "schema": "Build, check, explain and merge the schema that parties agree on.",
     "reproduce": "The experiments of the paper on the real data.",

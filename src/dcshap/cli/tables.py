@@ -153,6 +153,7 @@ class About:
     target: str
     identifier: str | None
     keep_text: bool = False
+    files: Mapping[str, str] = field(default_factory=dict)  # of each party, as they were trained with
 
 
 @dataclass(frozen=True)

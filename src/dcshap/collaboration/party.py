@@ -161,6 +161,11 @@ class Party:
         return self._codes
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the party has its training rows at hand; one that was read from disk has not."""
+        return self._codes is not None
+
+    @property
     def own_rows(self) -> OwnRows:
         """What the party remembers of its training rows."""
         if self._own_rows is None:

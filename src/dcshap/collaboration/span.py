@@ -8,11 +8,15 @@ order of columns nor that of parties changes the span.
 The predictive directions are orthonormal in encoded coordinates, and the random ones are orthogonal to them. Ridge
 logistic regression on the representation is therefore the one on the pooled encoded rows, to the digit, once the
 Newton rounds have converged: its weights lie in the span, and the penalty is the same.
+
+Columns that the schema marks as sensitive are avoided: every direction, predictive or random, is replaced by what the
+sensitive coordinates do not tell of it, its residual in linear regression on them with the covariance that all parties
+know. Over all rows together no direction of the span then correlates with a sensitive column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +28,7 @@ from dcshap.collaboration.newton import RIDGE
 from dcshap.collaboration.randomness import stream
 from dcshap.exceptions import InputError
 
-__all__ = ["CommonSpan", "auto_components", "common_span", "n_predictive"]
+__all__ = ["CommonSpan", "auto_components", "common_span", "explained", "n_predictive"]
 
 SHARE = 0.25  # dimensions per raw column
 WHITENING = 0.1  # of the mean variance, added to every direction's before random directions are drawn
@@ -88,6 +92,7 @@ def common_span(
     logits: FloatArray | None = None,
     floor: float = 0.0,
     ridge: float = RIDGE,
+    sensitive: Sequence[int] = (),
 ) -> CommonSpan:
     """Find the common span from the moments of all parties.
 
@@ -108,6 +113,8 @@ def common_span(
         it instead gave the same AUC or a lower one on the tables tried.
     ridge : float
         The penalty on Fisher's directions and those of ridge regression.
+    sensitive : sequence of int
+        Coordinates that must not be read from the span.
     """
     moments = moments.present()
     if len(names) != len(moments.products):
@@ -120,13 +127,15 @@ def common_span(
         penalty = ridge * (4.0 if moments.classes else 1.0) / moments.n_rows
         logits = moments.association @ (axes / (variances + penalty)) @ axes.T
     n_leading = min(max(n_components - 1, 1), n_predictive(moments))
-    predictive = _leading(axes @ (axes.T @ logits.T), n_leading)
     covariance = (axes * variances) @ axes.T
+    avoided, n_avoided = _avoidance(covariance, sensitive)
+    predictive = _leading(axes @ (axes.T @ avoided(logits.T)), n_leading)
     spread = np.sqrt(np.einsum("pd,pq,qd->d", predictive, covariance, predictive))
     size = RANDOM_SCALE * np.sqrt(np.mean(spread**2)) if len(spread) else np.sqrt(np.mean(variances))
-    fill = min(n_components, len(variances)) - predictive.shape[1]
+    fill = min(n_components, len(variances) - n_avoided) - predictive.shape[1]
     whiten = (axes / np.sqrt(variances + WHITENING * variances.sum() / len(names))) @ axes.T
-    random = _random_directions(names, fill, predictive, whiten, seed)
+    random = avoided(whiten @ _drawn(names, fill, seed))
+    random = _orthogonal_to(predictive, random)
     random = size * _uncorrelated(random, covariance) if fill else random
     weights = np.concatenate([predictive, random], axis=1)
     return CommonSpan(weights, moments.mean, predictive.shape[1], np.concatenate([spread, np.full(fill, size)]))
@@ -151,14 +160,43 @@ def _leading(directions: FloatArray, n: int) -> FloatArray:
     return np.asarray(left * np.where((left**3).sum(axis=0) < 0, -1.0, 1.0))
 
 
-def _random_directions(
-    names: Sequence[str], n: int, predictive: FloatArray, whiten: FloatArray, seed: int
-) -> FloatArray:
-    """Random whitened directions (p, n), orthogonal to the predictive ones."""
-    drawn = whiten @ np.array([stream(seed, "span", name).standard_normal(n) for name in names])
+def _drawn(names: Sequence[str], n: int, seed: int) -> FloatArray:
+    """Standard normal draws (p, n), each coordinate's from a stream of its own."""
+    return np.array([stream(seed, "span", name).standard_normal(n) for name in names])
+
+
+def _orthogonal_to(predictive: FloatArray, directions: FloatArray) -> FloatArray:
+    """Directions (p, n) without their part along the predictive ones."""
     for _ in range(2):  # the second time takes away what rounding left
-        drawn = drawn - predictive @ (predictive.T @ drawn)
-    return np.asarray(drawn)
+        directions = directions - predictive @ (predictive.T @ directions)
+    return directions
+
+
+def _avoidance(covariance: FloatArray, sensitive: Sequence[int]) -> tuple[Callable[[FloatArray], FloatArray], int]:
+    """What takes out of directions (p, k) all that correlates with sensitive coordinates, and how many dimensions."""
+    if not len(sensitive):
+        return lambda directions: directions, 0
+    among = covariance[np.ix_(sensitive, sensitive)]
+    sizes = scipy.linalg.eigvalsh(among)
+    rank = int(np.sum(sizes > NEGLIGIBLE * max(float(sizes[-1]), 1e-300)))
+    inverse = scipy.linalg.pinvh(among, rtol=NEGLIGIBLE)
+
+    def avoided(directions: FloatArray) -> FloatArray:
+        taken = directions.copy()
+        taken[list(sensitive)] -= inverse @ (covariance[list(sensitive)] @ directions)
+        return taken
+
+    if rank >= np.linalg.matrix_rank(covariance, tol=NEGLIGIBLE * float(np.trace(covariance)), hermitian=True):
+        raise InputError("Some column must not be sensitive, and not follow from those that are. All do.")
+    return avoided, rank
+
+
+def explained(moments: Moments, weights: FloatArray) -> float:
+    """How much of the target's variance rows tell through directions (p, d): squared canonical correlations, added."""
+    moments = moments.present()
+    seen = weights.T @ moments.covariance @ weights
+    crossed = moments.association @ weights
+    return float(np.trace(crossed @ np.linalg.pinv(seen, hermitian=True) @ crossed.T))
 
 
 def _uncorrelated(directions: FloatArray, covariance: FloatArray) -> FloatArray:

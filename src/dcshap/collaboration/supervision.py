@@ -21,6 +21,7 @@ from dcshap.collaboration.newton import Logits
 from dcshap.collaboration.span import CommonSpan, common_span, n_predictive
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.exceptions import ProtocolError
+from dcshap.schema.encoding import sensitive_coordinates
 
 __all__ = ["Supervision"]
 
@@ -158,6 +159,7 @@ class Supervision:
             seed=self._seed,
             logits=self._current().weights if self._rounds() else None,
             floor=0.0 if privacy is None else privacy.floor(moments.n_rows),
+            sensitive=sensitive_coordinates(self._agreement.schema),
         )
 
     def _rounds(self) -> int:

@@ -33,6 +33,7 @@ from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.span import common_span, n_predictive
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
 from dcshap.schema import Absent
+from dcshap.schema.encoding import sensitive_coordinates
 from dcshap.storage import State
 
 __all__ = ["VerticalParty"]
@@ -151,6 +152,7 @@ class VerticalParty(Party):
                 n_components=self.agreement.components(n_predictive(moments)),
                 # Nobody else needs to know the directions, so they are not drawn from what the parties share.
                 seed=derived_seed(self.private_seed, "span"),
+                sensitive=sensitive_coordinates(self.agreement.schema),
             )
             basis, offset, self._usual_spread = span.weights, span.offset, span.rms
         _, rows = self._reduce(basis, offset)
@@ -333,8 +335,7 @@ class VerticalParty(Party):
         state.content["key"] = self.key.hex()
         state.arrays["moments"] = self._moment_matrix()
         if self.shared_model_ is not None:
-            state.content["widths"] = self.shared_model_.widths
-            state.content["resolution"] = self.shared_model_.resolution
+            state.content.update(widths=self.shared_model_.widths, resolution=self.shared_model_.resolution)
             state.models["model"] = self.shared_model_.model
         return state
 
@@ -344,7 +345,6 @@ class VerticalParty(Party):
         party.receive_pseudonym_key(PseudonymKey(bytes.fromhex(state.content["key"])))
         party._own_moments = state.arrays["moments"]
         if "model" in state.models:
-            party.receive_model(
-                SharedModel(state.models["model"], state.content["widths"], state.content["resolution"])
-            )
+            about = (state.content[name] for name in ("widths", "resolution"))
+            party.receive_model(SharedModel(state.models["model"], *about))
         return party

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 from uuid import uuid4
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from dcshap._typing import Array, FloatArray
+from dcshap.audit import Audit, History, audit_party
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.labels import as_labels
@@ -26,7 +27,15 @@ from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
 from dcshap.storage import PLAIN, State, interpreting, plain, read_folder, require_trusted_tree, write_tree
 
-__all__ = ["CollaborationEstimator", "for_each"]
+__all__ = ["AuditOptions", "CollaborationEstimator", "for_each"]
+
+
+class AuditOptions(TypedDict, total=False):
+    """Options of an audit."""
+
+    thresholds: Mapping[str, tuple[float, float]] | None
+    n_rows: int
+    seed: int
 
 
 class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
@@ -183,6 +192,50 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         if name not in self.parties_:
             raise InputError(f"`party` must be one of {list(self.parties_)}. Got {name!r}.")
         return self.parties_[name]
+
+    # --- what attackers would learn -----------------------------------------------------------------------
+
+    @overload
+    def audit(self, party: str, **options: Unpack[AuditOptions]) -> Audit: ...
+
+    @overload
+    def audit(self, party: None = None, **options: Unpack[AuditOptions]) -> dict[str, Audit]: ...
+
+    def audit(self, party: str | None = None, **options: Unpack[AuditOptions]) -> Audit | dict[str, Audit]:
+        """Attack what a party has sent, with the strongest attacks known: its `Audit`, or all parties' by name.
+
+        It needs the rows that were trained with, so a run that was loaded from disk must be given them first
+        (`parties_[party].take`).
+
+        Parameters
+        ----------
+        party : str, optional
+            All by default.
+        **options
+            `thresholds`, `n_rows` and `seed`, as in `dcshap.audit.audit_party`.
+        """
+        self._require_fitted()
+        if party is None:
+            return {name: self.audit(name, **options) for name in self.parties_}
+        own, others = self._party(party), [each for name, each in self.parties_.items() if name != party]
+        beside = [each for each in others if each.has_rows]
+        return audit_party(own, history=self._history(party), others=beside, **options)
+
+    def _history(self, party: str) -> History:
+        """What the record of this run knows of all that a party has sent."""
+        sent = [line for line in self.sent_ if line.sender == party]
+        vectors: dict[str, int] = {}
+        for line in sent:
+            if line.kind == "RecordVectors":
+                records = max((shape[0] for shape in line.shapes.values() if shape), default=0)
+                vectors[line.recipient] = vectors.get(line.recipient, 0) + records
+        counts = [len(each.codes) for each in self.parties_.values() if each.has_rows]
+        return History(
+            record_vectors=vectors,
+            algorithm3=any(line.kind in ("RecordOffsets", "CoalitionTable") for line in sent),
+            n_parties=len(self.parties_),
+            summed_rows=min(counts, default=None),
+        )
 
     # --- on disk ------------------------------------------------------------------------------------------
 

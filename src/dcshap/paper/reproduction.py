@@ -22,6 +22,7 @@ from dcshap.paper.horizontal import HORIZONTAL
 from dcshap.paper.hospitals import HOSPITALS
 from dcshap.paper.models import MODEL_KINDS
 from dcshap.paper.outcome import Experiment, Options, Outcome, Row
+from dcshap.paper.privacy import PRIVACY
 from dcshap.paper.settings import DATASETS, SETTINGS
 from dcshap.paper.table1 import TABLE1
 from dcshap.paper.targets import Target, check_targets
@@ -35,7 +36,10 @@ ALL = "all"
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
         each.name: each
-        for each in (TABLE1, ALTERNATIVES, CONTRADICTIONS, HORIZONTAL, VERTICAL, EXAMPLE, BIAS, HOSPITALS, MODEL_KINDS)
+        for each in (
+            *(TABLE1, ALTERNATIVES, CONTRADICTIONS, HORIZONTAL, VERTICAL, EXAMPLE, BIAS, HOSPITALS, MODEL_KINDS),
+            PRIVACY,
+        )
     }
 )
 PNG_DPI = 110

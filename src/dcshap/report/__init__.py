@@ -18,6 +18,7 @@ from dcshap.report.collaboration import (
 from dcshap.report.comparison import disagreement_section
 from dcshap.report.dots import dots
 from dcshap.report.explained import explanation_report, explanation_section, reference_section
+from dcshap.report.exposure import audit_report, audit_section, exposure_bars
 from dcshap.report.page import Block, KeyFigures, Note, Paragraph, Picture, Report, Section, Table
 from dcshap.report.parties import side_by_side
 from dcshap.report.waterfall import describe_waterfall, waterfall
@@ -32,6 +33,8 @@ __all__ = [
     "Section",
     "Table",
     "accuracy_section",
+    "audit_report",
+    "audit_section",
     "collaboration_report",
     "collaboration_sections",
     "describe_waterfall",
@@ -39,6 +42,7 @@ __all__ = [
     "dots",
     "explanation_report",
     "explanation_section",
+    "exposure_bars",
     "participants_section",
     "parties_table",
     "reference_section",

@@ -19,7 +19,7 @@ from dcshap.schema.columns import Column, Number
 from dcshap.schema.dictionary import Schema
 from dcshap.schema.knots import hat_scale, hats
 
-__all__ = ["CHUNK", "Encoder"]
+__all__ = ["CHUNK", "Encoder", "sensitive_coordinates", "widths"]
 
 CHUNK = 4096  # rows that go through several steps at once; few enough to stay in the processor's cache
 
@@ -120,6 +120,12 @@ class Encoder:
 def widths(schema: Schema) -> Sequence[int]:
     """How many coordinates each raw column is encoded to."""
     return [_width(column) for column in schema.columns]
+
+
+def sensitive_coordinates(schema: Schema) -> list[int]:
+    """Positions of the coordinates that columns marked as sensitive are encoded to."""
+    marked = [column.sensitive for column in schema.columns for _ in range(_width(column))]
+    return [position for position, sensitive in enumerate(marked) if sensitive]
 
 
 def _width(column: Column) -> int:

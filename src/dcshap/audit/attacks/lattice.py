@@ -1,0 +1,176 @@
+"""The hidden-lattice attack on rows (Nguyen and Stern, "The Hardness of the Hidden Subset Sum Problem", 1999).
+
+Rows of integers times an unknown real matrix: integer relations between the represented rows that are shorter than
+chance would have them hold between the rows themselves. What is orthogonal to all of them is the rows' column space,
+and an integer basis of it is the rows up to an unknown change of basis. Real columns take few values, so lowering
+entropy finds single columns in that basis (Gini and Coron, 2020, descend on binary columns alike).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcshap._typing import FloatArray
+from dcshap.audit.attacks.decoding import integer_decoded
+from dcshap.audit.attacks.lll import reduced_rows
+
+__all__ = [
+    "BITS",
+    "Gap",
+    "decoded_rows",
+    "descended",
+    "found_columns",
+    "hidden_space",
+    "integer_basis",
+    "integer_rows",
+    "lattice_gap",
+]
+
+BITS = 44
+DIGITS = (6, 10, 20, BITS)  # an attacker may look at fewer digits, where noise has not reached
+LARGEST = 2.0**40  # weight that makes a relation exact in a lattice
+MOST_STEPS = 100_000
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far integer relations of rows stand out: in bits, and by chance among rows drawn anew."""
+
+    bits: float
+    by_chance: float
+    digits: int
+
+    @property
+    def beyond(self) -> float:
+        """Bits beyond chance; 0 where the gap is no larger than that of rows without structure."""
+        return max(0.0, self.bits - self.by_chance)
+
+
+def hidden_space(representation: FloatArray, *, bits: int = BITS) -> FloatArray:
+    """Orthonormal basis (n − 1, r) of the column space that differences of rows (n, d) to the first come from.
+
+    r is n − 1 where no relation stands out.
+    """
+    relations = _relations(representation, bits)
+    if not len(relations):
+        return np.eye(len(representation) - 1)
+    _, sizes, Vt = np.linalg.svd(relations, full_matrices=True)
+    return np.asarray(Vt[int(np.sum(sizes > 1e-9)) :].T)
+
+
+def lattice_gap(rows: FloatArray, *, digits: Sequence[int] = DIGITS, n_controls: int = 5, seed: int = 0) -> Gap:
+    """The largest jump in the reduced basis of rows (n, d) beside that of normal rows of the same covariance."""
+    rng = np.random.default_rng(seed)
+    factor = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    spread = factor[1][:, None] * factor[2] / np.sqrt(len(rows))
+    gaps = []
+    for bits in digits:
+        controls = [rng.standard_normal((len(rows), len(spread))) @ spread for _ in range(n_controls)]
+        chance = max(float(_jumps(_reduced(_differences(each), bits)).max()) for each in controls)
+        gaps.append(Gap(float(_jumps(_reduced(_differences(rows), bits)).max()), chance, bits))
+    return max(gaps, key=lambda gap: gap.bits - gap.by_chance)
+
+
+def decoded_rows(representation: FloatArray, integers: FloatArray, *, bits: int = BITS) -> float:
+    """The share of rows that the attack knows up to one unknown change of basis for all of them.
+
+    `integers` (n, M) are the rows behind the representation; they only score the attack.
+    """
+    space = hidden_space(representation, bits=bits)
+    differences = integers[1:] - integers[0]
+    n, r = space.shape
+    if r > n - 3:  # hardly a relation was found: everything fits
+        return 0.0
+    residual = differences - space @ (space.T @ differences)
+    return float(np.mean(np.abs(residual).max(axis=1) < 1e-6 * np.abs(differences).max()))
+
+
+def integer_basis(representation: FloatArray, *, bits: int = BITS) -> FloatArray:
+    """Integer columns (n − 1, r) that the differences of rows (n, d) to the first are made of; none if not found."""
+    relations = _relations(representation, bits)
+    n = len(representation) - 1
+    if len(relations) < 3:
+        return np.empty((n, 0))
+    weighted = np.concatenate([np.eye(n), LARGEST * relations.T], axis=1)
+    reduced = reduced_rows(weighted)[0]
+    orthogonal = ~np.abs(reduced[:, n:]).max(axis=1).astype(bool)
+    return np.asarray(reduced[orthogonal, :n].T)
+
+
+def integer_rows(representation: FloatArray, basis: FloatArray) -> FloatArray:
+    """All rows (N, r) in an integer basis (n − 1, r) that was found from the first n of their representation (N, d)."""
+    away = representation - representation[0]
+    weights = np.linalg.lstsq(basis, away[1 : len(basis) + 1])[0]
+    return integer_decoded(away, weights, center=basis.mean(axis=0), spread=basis.std(axis=0) + 0.1)
+
+
+def descended(basis: FloatArray, *, most_steps: int = MOST_STEPS) -> FloatArray:
+    """Integer columns (n, r), adding and subtracting one or two others for as long as a column's entropy falls."""
+    columns = basis.T.copy()
+    entropies = np.array([_entropy(column) for column in columns])
+    steps, changed = 0, True
+    while changed and steps < most_steps:
+        changed = False
+        for i in np.argsort(-entropies):
+            moves = _moves(columns, int(i))
+            steps += len(moves)
+            tried = np.array([_entropy(columns[i] + move) for move in moves])
+            best = int(np.argmin(tried))
+            if tried[best] < entropies[i] - 1e-9 and tried[best] > 0:
+                columns[i], entropies[i], changed = columns[i] + moves[best], tried[best], True
+    return np.asarray(columns.T)
+
+
+def _moves(columns: FloatArray, i: int) -> FloatArray:
+    """What may be added to column i: each other one and its double, and each sum and difference of two others."""
+    others = np.delete(columns, i, axis=0)
+    a, b = np.triu_indices(len(others), 1)
+    half = np.concatenate([others, 2 * others, others[a] + others[b], others[a] - others[b]])
+    return np.concatenate([half, -half])
+
+
+def found_columns(candidates: FloatArray, integers: FloatArray) -> list[int]:
+    """Which columns of rows (n, M) are among candidate columns (n − 1, r) exactly, up to sign, scale and shift."""
+    known = {_normal_form(column) for column in candidates.T}
+    differences = integers[1:] - integers[0]
+    return [j for j, column in enumerate(differences.T) if column.any() and _normal_form(column) in known]
+
+
+def _normal_form(column: FloatArray) -> bytes:
+    first = column[np.flatnonzero(column)[0]] if column.any() else 1.0
+    return bytes((np.round(column / first, 6) + 0.0).tobytes())  # one zero
+
+
+def _entropy(column: FloatArray) -> float:
+    _, counts = np.unique(np.append(column, 0.0), return_counts=True)  # the first row's difference is 0
+    shares = counts / counts.sum()
+    return -float(np.sum(shares * np.log2(shares)))
+
+
+def _differences(representation: FloatArray) -> FloatArray:
+    differences: FloatArray = representation[1:] - representation[0]
+    return differences
+
+
+def _relations(representation: FloatArray, bits: int) -> FloatArray:
+    """Short integer relations (k, n − 1) between the rows' differences; none where nothing stands out."""
+    differences = _differences(representation)
+    reduced = _reduced(differences, bits)
+    jumps = _jumps(reduced)
+    if not len(jumps) or jumps.max() <= 1:
+        return np.empty((0, len(differences)))
+    return np.asarray(reduced[: int(np.argmax(jumps)) + 1, : len(differences)])
+
+
+def _reduced(differences: FloatArray, bits: int) -> FloatArray:
+    numbers: FloatArray = np.rint(differences / np.sqrt(np.mean(differences**2)) * 2.0**bits)
+    return reduced_rows(np.concatenate([np.eye(len(differences)), numbers], axis=1))[0]
+
+
+def _jumps(reduced: FloatArray) -> FloatArray:
+    """A reduced basis falls off evenly; it jumps up where the relations of the rows end and those of chance begin."""
+    heights: FloatArray = np.abs(np.diag(np.linalg.qr(reduced.T, mode="r")))
+    return np.asarray(np.diff(np.log2(np.maximum(heights, 1e-300))))
