@@ -7,7 +7,7 @@ from importlib.metadata import version as version_of
 from typing import Any
 
 from matplotlib.figure import Figure
-from sphinx_gallery.scrapers import figure_rst
+from sphinx_gallery.scrapers import figure_rst  # type: ignore[import-untyped]
 
 project = "dcshap"
 author = "the dcshap authors"
@@ -21,7 +21,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery", "examples/*.ipynb", "examples/*.py", "**/sg_execution_times.rst", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "gallery", "examples/*.ipynb", "examples/*.py", "**/sg_execution_times.rst"]
 suppress_warnings = ["config.cache"]  # the functions below cannot be stored between builds, and need not be
 
 myst_enable_extensions = ["deflist", "colon_fence"]
@@ -45,7 +45,7 @@ pygments_dark_style = "github-dark"
 
 
 def scrape_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:  # noqa: ARG001
-    """Save the figures that a block of an example has made: dcshap's are matplotlib figures that pyplot does not know."""
+    """Save the figures that a block of an example has made; pyplot does not know dcshap's."""
     shown = block_vars.setdefault("shown_figures", set())
     paths = block_vars["image_path_iterator"]
     saved = []

@@ -25,8 +25,8 @@ exact = shapley_values(model.predict_proba, data.data.head(2), reference, groups
 figure = waterfall(exact, output=1)
 
 # %%
-# **All thirty columns.** Trees have no shortcut and a billion coalitions are too many, so coalitions are sampled. Every
-# value then has a standard error, drawn as a whisker.
+# **All thirty columns.** Trees have no shortcut and a billion coalitions are too many, so coalitions are sampled.
+# Every value then has a standard error, drawn as a whisker.
 
 sampled = shapley_values(model.predict_proba, data.data.head(1), reference, max_evals=4000, random_state=0)
 print(f"largest standard error {sampled.standard_errors.max():.4f}")

@@ -18,15 +18,16 @@ somebody = adult.data.iloc[[4007]]
 print(somebody.iloc[0].to_string())
 
 # %%
-# **Compared with the typical case.** A feature that equals the reference contributes exactly 0, however much it matters in
-# general, because in this feature the person *is* the typical case.
+# **Compared with the typical case.** A feature that equals the reference contributes exactly 0, however much it
+# matters in general, because in this feature the person *is* the typical case.
 
 typical = together.explain(somebody, party="north")
 figure = waterfall(typical, output=1)
 
 # %%
 # **Compared with a population.** The parties draw the same synthetic people from what they have agreed on. Values are
-# averages over them, and the base value is the average prediction. Now a feature counts if it is unlike what others have.
+# averages over them, and the base value is the average prediction. Now a feature counts if it is unlike what others
+# have.
 
 population = together.explain(somebody, party="north", reference="background", n_background=50)
 figure_of_population = waterfall(population, output=1)

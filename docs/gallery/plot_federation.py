@@ -4,8 +4,8 @@ A federation from the shell
 
 Between organisations the same roles run as separate processes, each with its own key and table, over mutual TLS. The
 example below shows the commands, and then runs **the in-process twin** of the same collaboration: for the same tables
-and seeds the federation gives the same predictions and explanations. A gallery is no place to start servers;
-``dcshap federation demo`` does it, on one machine, with an analyst and three parties.
+and seeds the federation gives the same predictions and explanations. A gallery is no place to start servers; ``dcshap
+federation demo`` does it, on one machine, with an analyst and three parties.
 
 .. code-block:: bash
 
@@ -35,8 +35,10 @@ record = {"bank": bank.loc[["4711"]], "shop": shop.loc[["4711"]]}
 figure = waterfall(together.explain(record, view="bank", index="owen"), output=1)
 
 # %%
-# **What travelled.** In the federation every site keeps a ledger of what left it. In one process the collaboration has the
-# same record. No message holds a row of anybody's table.
+# **What travelled.** In the federation every site keeps a ledger of what left it. In one process the collaboration
+# has the same record. No message holds a row of anybody's table.
 
-sent = pd.DataFrame([(line.sender, line.recipient, line.kind) for line in together.sent_], columns=["from", "to", "message"])
+sent = pd.DataFrame(
+    [(line.sender, line.recipient, line.kind) for line in together.sent_], columns=["from", "to", "message"]
+)
 print(sent.value_counts(sort=False).rename("times").reset_index().to_string(index=False))

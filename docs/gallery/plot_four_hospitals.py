@@ -2,9 +2,9 @@
 Four hospitals, some of which never measured a column
 =====================================================
 
-In practice not everybody measures everything. The four hospitals of the heart study are such a case, but their tables do
-not come with dcshap (``datasets.load_heart_hospitals`` fetches them). So this example divides the complete table of
-Cleveland among four hospitals, and takes away what some of them "did not measure".
+In practice not everybody measures everything. The four hospitals of the heart study are such a case, but their tables
+do not come with dcshap (``datasets.load_heart_hospitals`` fetches them). So this example divides the complete table
+of Cleveland among four hospitals, and takes away what some of them "did not measure".
 """
 
 import numpy as np
@@ -25,8 +25,8 @@ for name, (table, _) in tables.items():
     print(f"{name:6} {len(table)} patients, {int(table.isna().sum().sum())} missing cells")
 
 # %%
-# ``missing="reference"`` takes a missing cell to mean "this feature is absent": the reference's value stands in for it,
-# in training and in explanations alike. The feature then gets exactly 0 in the explanation of such a patient. (By
+# ``missing="reference"`` takes a missing cell to mean "this feature is absent": the reference's value stands in for
+# it, in training and in explanations alike. The feature then gets exactly 0 in the explanation of such a patient. (By
 # default a missing value is an error, because it is often a mistake.)
 #
 # The schema is the dictionary that the parties agree on. Here it comes from the columns of the whole table; hospitals

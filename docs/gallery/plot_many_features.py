@@ -2,8 +2,8 @@
 Many features, exactly
 ======================
 
-A Shapley value is defined over all coalitions of features: with 64 of them, 18 quintillion. For logistic regression and
-a number of other models dcshap computes the exact values without going through coalitions.
+A Shapley value is defined over all coalitions of features: with 64 of them, 18 quintillion. For logistic regression
+and a number of other models dcshap computes the exact values without going through coalitions.
 """
 
 import time

@@ -3,7 +3,8 @@ A number instead of a class
 ===========================
 
 Three clinics predict how far diabetes has progressed after a year. The target is a number, so the model is ridge
-regression. With it, and with logistic regression, the joint explanation is close to that of a model on everybody's rows.
+regression. With it, and with logistic regression, the joint explanation is close to that of a model on everybody's
+rows.
 """
 
 from sklearn.datasets import load_diabetes
@@ -29,7 +30,7 @@ explanation = together.explain(new.head(1), party="clinic A")
 figure = waterfall(explanation)
 
 # %%
-# ``quality`` tells a clinic how it fares alone, together, and (in a simulation like this one, where all rows are at hand)
-# with everybody's rows in one place. It warns where a party does better alone.
+# ``quality`` tells a clinic how it fares alone, together, and (in a simulation like this one, where all rows are at
+# hand) with everybody's rows in one place. It warns where a party does better alone.
 
 print(together.quality(new, new_target, party="clinic A"))

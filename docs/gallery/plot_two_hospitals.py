@@ -19,8 +19,9 @@ for party in together.parties_:
     print(f"{party}: accuracy on 30 new patients {together.score(patients, heart.target.head(30), party=party):.2f}")
 
 # %%
-# **Each with its own reference.** This is what KernelSHAP does as a rule: it compares a patient with the explainer's own
-# rows. North's rows are mostly ill and South's mostly healthy, so the same prediction gets two different explanations.
+# **Each with its own reference.** This is what KernelSHAP does as a rule: it compares a patient with the explainer's
+# own rows. North's rows are mostly ill and South's mostly healthy, so the same prediction gets two different
+# explanations.
 
 own = {party: together.explain(patients, party=party, reference="own") for party in together.parties_}
 agreed = {party: together.explain(patients, party=party) for party in together.parties_}
@@ -35,6 +36,7 @@ print(f"difference between the hospitals (RMSE): own references {apart.rmse:.4f}
 bars = rmse_bars({"own references": apart, "the shared reference": alike})
 
 # %%
-# The differences can be taken apart: how much is due to the references, and how much to the maps of the two hospitals.
+# The differences can be taken apart: how much is due to the references, and how much to the maps of the two
+# hospitals.
 
 print(together.disagreement(patients, reference="own"))
