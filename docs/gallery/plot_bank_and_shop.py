@@ -2,8 +2,9 @@
 A bank and a shop with different columns of the same people
 ===========================================================
 
-The bank has six columns, the shop six others, of the same people in another order. Only the bank has the labels. They
-match records by pseudonyms, train one model, and explain it from three points of view.
+The bank has six columns, the shop six others, of the same people in another order. Only
+the bank has the labels. They match records by pseudonyms, train one model, and explain
+it from three points of view.
 """
 
 from dcshap import VerticalCollaboration, datasets
@@ -22,21 +23,23 @@ asked = ["person-7"]
 record = {"bank": bank.loc[asked], "shop": shop.loc[asked]}
 
 # %%
-# **The bank's view.** It sees its own features one by one, and all of the shop's as a single bar. With
-# ``index="owen"`` every party's view is a part of one and the same explanation.
+# **The bank's view.** It sees its own features one by one, and all of the shop's as a
+# single bar. With ``index="owen"`` every party's view is a part of one and the same
+# explanation.
 
 bank_view = together.explain(record, view="bank", index="owen")
 figure = waterfall(bank_view, output=1)
 
 # %%
-# **The shop's view** of the same prediction. The two bars for "the other party" are the sums of what the other sees.
+# **The shop's view** of the same prediction. The two bars for "the other party" are the
+# sums of what the other sees.
 
 shop_view = together.explain(record, view="shop", index="owen")
 figure_of_the_shop = waterfall(shop_view, output=1)
 
 # %%
-# **The view of the person concerned** is the union of both. Its values are those of the party views, to the last
-# digits.
+# **The view of the person concerned** is the union of both. Its values are those of the
+# party views, to the last digits.
 
 everything = together.explain(record, index="owen")
 figure_of_all = waterfall(everything, output=1)

@@ -2,8 +2,9 @@
 Many features, exactly
 ======================
 
-A Shapley value is defined over all coalitions of features: with 64 of them, 18 quintillion. For logistic regression
-and a number of other models dcshap computes the exact values without going through coalitions.
+A Shapley value is defined over all coalitions of features: with 64 of them, 18
+quintillion. For logistic regression and a number of other models dcshap computes the
+exact values without going through coalitions.
 """
 
 import time
@@ -23,25 +24,38 @@ reference = np.median(rows[20:], axis=0)
 
 began = time.process_time()
 explanation = shapley_values(model.predict_proba, rows[:20], reference)
-print(f"20 pictures of 64 pixels: {time.process_time() - began:.1f} s of processor time, way: {explanation.method}")
+seconds = time.process_time() - began
+print(f"20 pictures of 64 pixels: {seconds:.1f} s of processor time")
+print(f"way: {explanation.method}")
 added = explanation.base_values + explanation.values.sum(axis=1)
-print(f"values add up to the predictions to {np.abs(added - model.predict_proba(rows[:20])).max():.0e}")
+apart = np.abs(added - model.predict_proba(rows[:20])).max()
+print(f"values add up to the predictions to within {apart:.0e}")
 
 # %%
-# Each pixel's contribution to "this is an eight", drawn as a picture: red speaks for the eight, blue for the three.
+# Each pixel's contribution to "this is an eight", drawn as a picture: red speaks for
+# the eight, blue for the three.
 
 figure = Figure(figsize=(7, 3.6))
 limit = np.abs(explanation.values[:4, :, 1]).max()
 for at, axes in enumerate(figure.subplots(2, 4).T):
     axes[0].imshow(rows[at].reshape(8, 8), cmap="gray_r")
     axes[0].set_title(f"p(eight) = {explanation.predictions[at, 1]:.2f}", fontsize=9)
-    axes[1].imshow(explanation.values[at, :, 1].reshape(8, 8), cmap="RdBu_r", vmin=-limit, vmax=limit)
+    axes[1].imshow(
+        explanation.values[at, :, 1].reshape(8, 8),
+        cmap="RdBu_r",
+        vmin=-limit,
+        vmax=limit,
+    )
     for each in axes:
         each.set_axis_off()
 
 # %%
-# A function of one's own hides the model. Then coalitions are sampled, and every value comes with a standard error.
+# A function of one's own hides the model. Then coalitions are sampled, and every value
+# comes with a standard error.
 
-sampled = shapley_values(lambda asked: model.predict_proba(asked), rows[:1], reference, random_state=0)
+sampled = shapley_values(
+    lambda asked: model.predict_proba(asked), rows[:1], reference, random_state=0
+)
 errors = np.abs(sampled.values - explanation.values[:1])
-print(f"sampled: largest error {errors.max():.4f}, largest standard error {sampled.standard_errors.max():.4f}")
+print(f"largest error of a sampled value {errors.max():.4f}")
+print(f"largest standard error {sampled.standard_errors.max():.4f}")
