@@ -36,7 +36,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
     rows = {name: table.iloc[at::2].reset_index(drop=True) for at, name in enumerate(PARTIES)}
     records = {"bank": table.iloc[:, [*range(6), -1]], "shop": table.iloc[:, 6:12]}
     with tempfile.TemporaryDirectory(prefix="dcshap-") as folder:
-        built = _set_up(Path(folder), rows, records)
+        built = set_up(Path(folder), rows, records)
         with built, built.requester(timeout=TIMEOUT) as lead:
             lead.wait_for(PARTIES, timeout=TIMEOUT)
             schema = Schema.load(Path(folder) / "schema.yaml")
@@ -47,13 +47,14 @@ def run(quick: bool) -> list[dict[str, Any]]:
             ]
 
 
-def _set_up(folder: Path, rows: dict[str, pd.DataFrame], records: dict[str, pd.DataFrame]) -> LocalFederation:
+def set_up(folder: Path, rows: dict[str, pd.DataFrame], records: dict[str, pd.DataFrame]) -> LocalFederation:
     built, schema = LocalFederation(folder / "federation", PARTIES), folder / "schema.yaml"
     Schema.from_frames([part.drop(columns="income") for part in rows.values()]).save(schema)
     for name, other in zip(PARTIES, reversed(PARTIES), strict=True):
         rows[name].to_parquet(folder / f"{name}-rows.parquet")
         records[name].reset_index().to_parquet(folder / f"{name}-records.parquet")
         common: dict[str, Any] = {"schema": str(schema), "partners": (other,), "instance_models": True}
+        common["audit"] = {"accept": True, "reason": "a benchmark on published data"}
         table = {"parquet": str(folder / f"{name}-rows.parquet")}
         init_party(built.kits[name], ROWS, CollaborationConfig("horizontal", table, target="income", **common))
         table = {"parquet": str(folder / f"{name}-records.parquet")}

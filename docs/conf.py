@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import version as version_of
 from typing import Any
 
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst  # type: ignore[import-untyped]
 
+from dcshap import __version__
+
 project = "dcshap"
 author = "the dcshap authors"
 project_copyright = "the dcshap authors, Apache-2.0"
-release = version_of("dcshap")
+release = __version__
 version = release
 
 extensions = [

@@ -10,7 +10,7 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables", "_bytes", "_separated", "_sources"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_separated", "_sources", "_machine", "_disk", "_arrow", "_yaml"}
 METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -19,9 +19,13 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
-    "_bytes": {"exceptions", "_typing"},
+    "_arrow": set(),
+    "_bytes": {"exceptions", "_typing", "_arrow"},
     "_separated": {"exceptions", "_typing"},
     "_sources": {"exceptions", "_typing", "_separated"},
+    "_machine": set(),
+    "_yaml": {"exceptions"},
+    "_disk": {"exceptions"},
     "languages": BASE,
     "schema": BASE,
     "storage": BASE,

@@ -4,6 +4,7 @@
     - `InputError` (a `ValueError`): an argument, a shape or a table is not what it must be
         - `SchemaError`: a table does not fit the agreed schema
         - `PrivacyError`: refused, because it would disclose more than the method allows
+            - `UnanswerableError`: not all parties can answer for the records; which, and why, is not said
     - `ModelError`: the model raised, or answered with something that cannot be explained
     - `NotFittedError` (also scikit-learn's): used before `fit`
     - `ProtocolError`: a message does not fit the step it arrived in
@@ -48,6 +49,7 @@ __all__ = [
     "SchemaError",
     "StorageError",
     "TableWarning",
+    "UnanswerableError",
 ]
 
 
@@ -67,6 +69,13 @@ class SchemaError(InputError):
 
 class PrivacyError(InputError):
     """Refused, because it would disclose more than the method allows."""
+
+
+class UnanswerableError(PrivacyError):
+    """Not all parties can answer for the records that were asked for; which of them, and why, is not said."""
+
+    def __init__(self, text: str = "The records that were asked for cannot be answered for.") -> None:
+        super().__init__(text)
 
 
 class ModelError(DcshapError):

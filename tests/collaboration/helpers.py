@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from dcshap import HorizontalCollaboration, VerticalCollaboration
-from dcshap.collaboration.messages import Message
+from dcshap._typing import FloatArray
+from dcshap.collaboration.horizontal_party import HorizontalParty
+from dcshap.collaboration.messages import Message, Representation
 
 TOWNS = ("north", "middle", "south")
 
@@ -57,3 +59,9 @@ class RecordedHorizontal(Recorded, HorizontalCollaboration):
 
 class RecordedVertical(Recorded, VerticalCollaboration):
     pass
+
+
+def in_table_order(party: HorizontalParty, message: Representation) -> FloatArray:
+    """The rows that a party sent as its table has them; of an earlier training, which had the first of them, too."""
+    order = party.private_order
+    return message.rows[np.argsort(order[order < len(message.rows)])]

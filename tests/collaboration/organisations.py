@@ -10,12 +10,14 @@ import pandas as pd
 from sklearn.linear_model import Ridge
 
 from dcshap.collaboration.messages import ANALYST, Message
+from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.seals.post import PostOffice
 from dcshap.federation.site.analyst_site import AnalystMeeting, RunSettings
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data, load_data
 from dcshap.federation.site.meeting import Meeting
 from dcshap.federation.site.secrets import Secrets
+from dcshap.federation.site.witness import Witness
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.schema import Schema
 from tests.federation.twin import NAME, SERVER, Authority, configured
@@ -35,6 +37,7 @@ class Organisations:
 
     def __init__(self, folder: Path, tables: Mapping[str, pd.DataFrame], labels: pd.Series[Any], holder: str) -> None:
         authority, self.names = Authority(), tuple(sorted(tables))
+        self._folder = folder
         self.analyst = PostOffice(ANALYST, authority.issue(folder / SERVER, SERVER))
         self.offices = {name: PostOffice(name, authority.issue(folder / name, name)) for name in tables}
         self.keys = {name: (folder / name / "client.key").read_text() for name in tables}
@@ -53,7 +56,9 @@ class Organisations:
     def messages(self, protocol: Protocol) -> list[tuple[str, str, Message]]:
         """What travels when they meet."""
         settings = RunSettings(NAME, "vertical", self.names)
-        roles: dict[str, Any] = {ANALYST: AnalystMeeting(settings, self.analyst, model=Ridge(), run="r1")}
+        roles: dict[str, Any] = {
+            ANALYST: AnalystMeeting(settings, self.analyst, self._witness(SERVER), model=Ridge(), run="r1")
+        }
         roles |= {name: self._meeting(name) for name in self.names}
         found: list[tuple[str, str, Message]] = []
         run_in_memory(protocol, Cast(self.names), roles, conductor=ANALYST, record=lambda *line: found.append(line))
@@ -65,7 +70,12 @@ class Organisations:
         def data(*_: object) -> Data:
             return load_data(config.collaboration(NAME), base=config.folder, task="number")
 
-        return Meeting(config, NAME, self.offices[name], span="supervised", begin=data, resume=data)
+        return Meeting(
+            config, NAME, self.offices[name], self._witness(name), span="supervised", begin=data, resume=data
+        )
+
+    def _witness(self, name: str) -> Witness:
+        return Witness(Ledger(self._folder / name / "dcshap" / "ledger.jsonl"), self._folder / name / "dcshap" / NAME)
 
 
 def _wide_schema(X: pd.DataFrame) -> Schema:

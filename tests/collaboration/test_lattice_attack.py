@@ -16,7 +16,7 @@ from dcshap.audit.attacks.lattice import decoded_rows
 from dcshap.collaboration.messages import ANALYST, Representation
 from dcshap.exceptions import PrivacyWarning
 from dcshap.schema import Schema
-from tests.collaboration.helpers import RecordedHorizontal
+from tests.collaboration.helpers import RecordedHorizontal, in_table_order
 
 pytest.importorskip("fpylll")
 
@@ -56,9 +56,11 @@ def trained(name: str, span: Any, noise: float, random_state: Any = 0, **setting
 
 
 def sent(run: RecordedHorizontal) -> list[np.ndarray]:
-    """Everything that the analyst received of the bank's rows, training by training."""
-    received = run.received_by(ANALYST)
-    return [each.rows for each in received if isinstance(each, Representation) and each.party == "bank"]
+    """Everything that the analyst received of the bank's rows, training by training, put in the table's order."""
+    received, party = run.received_by(ANALYST), run.parties_["bank"]
+    return [
+        in_table_order(party, each) for each in received if isinstance(each, Representation) and each.party == "bank"
+    ]
 
 
 def integers(run: RecordedHorizontal) -> np.ndarray:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.decomposition import KernelPCA
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -20,14 +21,14 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KDTree, KNeighborsClassifier, NearestCentroid
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -53,7 +54,6 @@ from dcshap.collaboration.messages import (
     RecordPseudonyms,
     RecordRepresentation,
     Representation,
-    SpanBasis,
     Targets,
 )
 from dcshap.collaboration.reduction import LinearReduction, TransformerReduction
@@ -64,7 +64,7 @@ from dcshap.schema.encoding import Encoder
 from tests.collaboration.helpers import RecordedHorizontal, RecordedVertical, parties, table, target
 
 BETWEEN_PARTIES = {
-    *(AnchorSeed, AnchorDigest, PairKey, Targets, MaskedMoments, SpanBasis, PseudonymKey),
+    *(AnchorSeed, AnchorDigest, PairKey, Targets, MaskedMoments, PseudonymKey),
     *(MaskedColumns, LabelSums),
 }
 SPANS = ["supervised", "private", "shared", "random"]
@@ -161,7 +161,7 @@ def test_the_analyst_keeps_no_part_of_a_party(span):
     [
         ("private", {AnchorSeed, AnchorDigest}),
         ("random", {AnchorSeed, AnchorDigest}),
-        ("shared", {AnchorSeed, AnchorDigest, PairKey, MaskedMoments, SpanBasis}),
+        ("shared", {AnchorSeed, AnchorDigest, PairKey, MaskedMoments}),
         ("supervised", {AnchorSeed, AnchorDigest, PairKey, Targets, MaskedMoments}),
     ],
 )
@@ -184,16 +184,12 @@ def test_no_party_receives_another_s_rows_or_weights(span):
                 assert not np.isin(seen, np.concatenate([party.codes.ravel(), party.reduction.weights.ravel()])).any()
 
 
-def test_masked_moments_reach_the_leading_party_alone():
-    run = horizontal("shared")
-    assert {recipient for _, recipient, m in run.messages if isinstance(m, MaskedMoments)} == {"party0"}
-
-
-def test_masked_sums_of_a_supervised_span_reach_every_party_and_not_the_analyst():
-    run = horizontal("supervised")
+@pytest.mark.parametrize(("span", "n_sums"), [("shared", 1), ("supervised", 4)])
+def test_masked_sums_reach_every_party_and_not_the_analyst(span, n_sums):
+    run = horizontal(span)
     sent = [(sender, recipient) for sender, recipient, m in run.messages if isinstance(m, MaskedMoments)]
     pairs = [(one, two) for one in run.parties_ for two in run.parties_ if one != two]
-    assert sorted(sent) == sorted(4 * pairs)  # the moments, and three Newton rounds
+    assert sorted(sent) == sorted(n_sums * pairs)  # the moments, and three Newton rounds
 
 
 @pytest.mark.parametrize("run", [*(lambda span=span: horizontal(span) for span in SPANS), vertical])
@@ -387,6 +383,23 @@ def test_an_alignment_tells_a_party_nothing_of_another_s_reduction(span):
         assert len(parts) == 1
 
 
+@pytest.mark.parametrize("span", SPANS)
+def test_rows_do_not_travel_in_the_order_of_the_table(span):
+    data = parties(2, 60)
+    run = RecordedHorizontal(span=span, random_state=0).fit(data)
+    turned = RecordedHorizontal(span=span, random_state=0, schema=run.schema_).fit(
+        {name: (X.iloc[::-1], y[::-1]) for name, (X, y) in data.items()}
+    )
+    for sent, again in zip(representations(run), representations(turned), strict=True):
+        party = run.parties_[sent.party]
+        own = party.reduction.transform(party.encode(data[sent.party][0])) + party.noise_of(party.codes)
+        at = np.argmin(((own[:, None] - sent.rows[None]) ** 2).sum(axis=2), axis=1)
+        assert abs(np.corrcoef(at, np.arange(60))[0, 1]) < 0.4
+        np.testing.assert_array_equal(sent.labels[at], np.asarray(data[sent.party][1]))
+        np.testing.assert_allclose(again.rows, sent.rows, atol=1e-9)  # whatever the order in the table
+        np.testing.assert_array_equal(again.labels, sent.labels)
+
+
 # --- models that contain rows ---------------------------------------------------------------------------------------
 
 
@@ -419,6 +432,9 @@ INSTANCE_BASED = [
     GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 3]}),
     make_pipeline(StandardScaler(), KernelPCA(3), LogisticRegression()),
     make_pipeline(StandardScaler(), Nystroem(n_components=5), LogisticRegression()),
+    make_pipeline(StandardScaler(), KMeans(20, n_init=1), LogisticRegression()),  # a centre for nearly every row
+    make_pipeline(StandardScaler(), RBFSampler(), FunctionTransformer(), LogisticRegression()),
+    BaggingClassifier(make_pipeline(StandardScaler(), KMeans(9, n_init=1), LogisticRegression()), n_estimators=2),
 ]
 PARAMETRIC = [
     LogisticRegression(),
@@ -449,6 +465,21 @@ def test_an_instance_based_model_is_refused_before_training_unless_all_agree(mod
 def test_a_parametric_model_passes(model):
     run = RecordedHorizontal(model, instance_models=False, random_state=0).fit(parties(2, 40))
     assert type(run.analyst_.model_) is type(model)
+
+
+def test_a_subclass_of_a_parametric_model_is_none():
+    class Logistic(LogisticRegression):  # type: ignore[misc]  # sklearn is untyped
+        """May keep whatever it likes."""
+
+    assert carries_rows(Logistic())
+
+
+def test_an_estimator_that_was_put_into_a_parametric_model_is_found():
+    rows = np.random.default_rng(0).standard_normal((60, 4))
+    model = LogisticRegression().fit(rows, rows[:, 0] > 0)
+    assert not carries_rows(model, rows)
+    model.extra_ = {"centres": KMeans(30, n_init=1).fit(2.0 * rows)}
+    assert carries_rows(model, rows)
 
 
 @pytest.mark.parametrize("how", ["array", "single", "tree", "some", "list"])

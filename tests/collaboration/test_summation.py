@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dcshap.collaboration import Agreement, HorizontalParty
-from dcshap.collaboration.messages import AnchorDigest, AnchorSeed, MaskedMoments, PairKey, SpanBasis
+from dcshap.collaboration.messages import AnchorDigest, AnchorSeed, MaskedMoments, PairKey
 from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.exceptions import InputError, ProtocolError
@@ -146,8 +146,7 @@ def test_keys_and_masks_are_new_in_every_round():
     members = three_parties()
     first_keys = exchange_keys(members)
     first = [party.send_moments(members[0].name).words for party in members]
-    with pytest.raises(ProtocolError, match="must share keys"):
-        members[0].send_moments(members[0].name)
+    assert members[0].send_moments("party2").words is first[0]  # all are sent the same
     second_keys = exchange_keys(members)
     second = [party.send_moments(members[0].name).words for party in members]
     assert not {key.key for key in first_keys} & {key.key for key in second_keys}
@@ -161,14 +160,13 @@ def test_moments_from_the_wrong_parties_are_refused():
     exchange_keys(members)
     lead, second, third = members
     moments = [party.send_moments(lead.name) for party in (second, third)]
+    lead.send_moments(second.name)
     lead.receive_moments(moments[0])
-    with pytest.raises(
-        ProtocolError, match=r"Moments must come from each of \['party1', 'party2'\]. Got those of \['pa"
-    ):
-        lead.send_basis(second.name)
+    with pytest.raises(ProtocolError, match=r"Moments must come from each of .* Got those of \['party0', 'party1'\]"):
+        lead.leading_subspace()
     lead.receive_moments(MaskedMoments("stranger", moments[1].words))
-    with pytest.raises(ProtocolError, match=r"Moments must come from .* Got those of \['party1', 'stranger'\]"):
-        lead.send_basis(second.name)
+    with pytest.raises(ProtocolError, match=r"Moments must come from .* 'party1', 'stranger'\]"):
+        lead.leading_subspace()
     turns = Turns(training("horizontal", span="shared"), Cast(("party0", "party1", "party2")), "party0")
     for step, sender in (("drawn", "party1"), ("drawn", "party2")):
         turns.send(turns.protocol["anchor"], sender)
@@ -184,22 +182,23 @@ def test_moments_from_the_wrong_parties_are_refused():
         turns.receive("moments", "party2", moments[0])
 
 
-def test_the_shared_basis_is_that_of_all_rows_together():
+def test_every_party_finds_the_basis_of_all_rows_together():
     members = three_parties()
     exchange_keys(members)
-    lead = members[0]
-    for party in members[1:]:
-        lead.receive_moments(party.send_moments(lead.name))
-    basis = lead.send_basis("party1")
-    assert isinstance(basis, SpanBasis)
-    assert lead.send_basis("party2") is not basis
-    np.testing.assert_array_equal(lead.send_basis("party2").basis, basis.basis)
+    for party in members:
+        for other in members:
+            if other is not party:
+                party.receive_moments(other.send_moments(party.name))
+        party.send_moments("")
+    basis, *others = [party.leading_subspace() for party in members]
+    for found in others:
+        np.testing.assert_array_equal(found, basis)
     encoded = np.concatenate([party.anchor.encode(party.codes) for party in members])
     _, _, Vt = np.linalg.svd(encoded - encoded.mean(axis=0), full_matrices=False)
-    leading = Vt[: basis.basis.shape[1]]
-    np.testing.assert_allclose(basis.basis @ basis.basis.T, leading.T @ leading, atol=1e-9)
+    leading = Vt[: basis.shape[1]]
+    np.testing.assert_allclose(basis @ basis.T, leading.T @ leading, atol=1e-9)
 
 
-def test_rows_are_not_represented_before_the_basis_is_there():
-    with pytest.raises(ProtocolError, match="must receive the shared basis"):
+def test_rows_are_not_represented_before_all_moments_are_there():
+    with pytest.raises(ProtocolError, match="Moments must come from"):
         three_parties()[0].send_representation("analyst")

@@ -50,7 +50,6 @@ from dcshap.collaboration.messages import (
     Sent,
     Settings,
     SharedModel,
-    SpanBasis,
     Targets,
 )
 from dcshap.collaboration.moments import Moments, class_responses, number_responses
@@ -119,7 +118,6 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
     ("sums", MaskedMoments): {},
     **{(f"newton_{at}", MaskedMoments): {} for at in range(1, ROUNDS + 1)},
     ("moments", MaskedMoments): {},
-    ("basis", SpanBasis): {"basis": ANYBODY},
     ("representation", Representation): {
         "reduced row": SENDER,
         "reduced anchor": SENDER,
@@ -171,10 +169,10 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
 
 # What each kind of message is made of. A field that is new must be thought about.
 FIELDS: dict[type[Message], set[str]] = {
-    Hello: {"version", "kind", "task"},
-    Greeting: {"party", "certificate", "instance_models", "labels", "span", "rounds"},
-    Introduction: {"certificates", "holder"},
-    Resume: {"run", "certificates"},
+    Hello: {"version", "kind", "task", "ledger"},
+    Greeting: {"party", "certificate", "instance_models", "labels", "span", "rounds", "ledger", "remembered"},
+    Introduction: {"certificates", "holder", "remembered"},
+    Resume: {"run", "certificates", "remembered"},
     Ready: {"party", "rows"},
     Settings: {"content"},
     HeldColumns: {"party", "names"},
@@ -183,7 +181,6 @@ FIELDS: dict[type[Message], set[str]] = {
     PairKey: {"party", "key"},
     Targets: {"party", "values"},
     MaskedMoments: {"party", "words"},
-    SpanBasis: {"basis"},
     Representation: {"party", "anchor", "rows", "labels", "instance_models", "weights"},
     Integration: {"party", "alignment", "model"},
     PseudonymKey: {"key"},
@@ -353,9 +350,7 @@ def secrets_of(
         found |= {("pseudonym", ""): [each.tobytes() for each in lead.pseudonyms_of(known)]}
     else:
         found |= {("column", ""): ALL_COLUMNS, ("category", ""): TOWNS}
-        basis = next((m.basis for *_, m in messages if isinstance(m, SpanBasis)), None)
-        common = [] if lead.agreement.span != "supervised" else [lead._basis]
-        found |= {("basis", ""): common if basis is None else [basis]}
+        found |= {("basis", ""): [] if lead._basis is None else [lead._basis]}
     return found
 
 
@@ -413,11 +408,11 @@ def trained_on_records(how: str, **settings: Any) -> Iterator[Case]:
     asked = split(ASKED)
     run.predict(asked)
     yield from case("predicted", PREDICT)
-    run.explain(asked)
+    run.explain(asked, index="shapley")
     yield from case("all features", ALGORITHM_3)
     for view in NAMES:
         for merged in (False, True):
-            run.explain(asked, view=view, merged=merged)
+            run.explain(asked, view=view, index="shapley", merged=merged)
             yield from case(f"Algorithm 4 at {view}, merged {merged}", ALGORITHM_4, viewers=(view,))
         run.explain(asked, view=view, index="owen")
         yield from case(f"the view of {view}", PARTY_VIEWS, viewers=(view,))
@@ -702,7 +697,7 @@ def test_a_cell_in_the_settings_would_be_found(cases):
 def asked() -> RecordedVertical:
     run = RecordedVertical(Ridge(), 2, n_anchor=200, random_state=0)
     run.fit(split(TRAINED), LABELS, label_party=HOLDER)
-    run.explain(split(ASKED))
+    run.explain(split(ASKED), index="shapley")
     return run
 
 

@@ -78,7 +78,7 @@ def test_a_view_says_which_party_each_bar_stands_for(verticals, heart, index):
 
 def test_a_merged_bar_stands_for_several_parties(verticals, heart):
     run, records = verticals[3, "logistic"], split(heart[0].head(2), 3)
-    view = run.explain(records, view="party0", merged=True)
+    view = run.explain(records, view="party0", index="shapley", merged=True)
     assert view.bars == {"DC Features": ("party1", "party2")}
 
 
@@ -107,7 +107,7 @@ def test_every_explanation_carries_the_run_of_its_training(trained, heart, tmp_p
         for view in ("full", "party0", "party1"):
             for index in ("shapley", "owen"):
                 assert each.explain(split(X, 2), view=view, index=index).run == each.analyst_.run
-        assert each.explain(split(X, 2), view="party0", merged=True).run == each.analyst_.run
+        assert each.explain(split(X, 2), view="party0", index="shapley", merged=True).run == each.analyst_.run
 
 
 def test_training_again_is_another_run(heart, horizontal_data):
@@ -124,7 +124,7 @@ def test_a_run_from_disk_is_the_same_run(trained, heart, tmp_path):
     for runs, explain in (
         (trained[0], lambda run: run.explain(heart[0].head(2), party="north")),
         (trained[1], lambda run: run.explain(split(heart[0].head(2), 2), index="owen")),
-        (trained[1], lambda run: run.explain(split(heart[0].head(2), 2))),
+        (trained[1], lambda run: run.explain(split(heart[0].head(2), 2), index="shapley")),
     ):
         runs[0].save(tmp_path / "run")
         again = type(runs[0]).load(tmp_path / "run")

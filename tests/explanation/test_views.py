@@ -54,7 +54,7 @@ def test_algorithm_3_equals_shapley_values_of_the_composed_model(exact_verticals
     run, X = exact_verticals[2, model], heart[0].head(2)
     codes, reference = codes_and_reference(run, X, 2)
     independent = shapley_values(composed(run, 2), codes, reference, method="exact")
-    explained = run.explain(split(X, 2))
+    explained = run.explain(split(X, 2), index="shapley")
     np.testing.assert_allclose(explained.values, independent.values, atol=1e-9)
     assert explained.feature_names == tuple(c for columns in columns_of(2).values() for c in columns)
 
@@ -71,7 +71,7 @@ def test_algorithm_4_equals_the_merged_game(exact_verticals, heart, n_parties, m
     others = [list(range(widths[k], widths[k + 1])) for k in range(1, n_parties)]
     groups = own + ([[j for guest in others for j in guest]] if merged else others)
     independent = shapley_values(composed(run, n_parties), codes, reference, groups=groups, method="exact")
-    explained = run.explain(split(X, n_parties), view=host, merged=merged)
+    explained = run.explain(split(X, n_parties), view=host, index="shapley", merged=merged)
     np.testing.assert_allclose(explained.values, independent.values, atol=1e-9)
     bars = ["DC Features"] if merged or n_parties == 2 else [f"DC Features ({name})" for name in guests]
     assert explained.feature_names == (*columns[host], *bars)
@@ -267,7 +267,7 @@ def test_the_full_owen_view_sends_no_coalition_matrix_and_nothing_to_the_analyst
 
 def test_algorithm_3_shows_the_analyst_coalitions_but_no_raw_values_or_identifiers(recording, heart):
     X = heart[0].head(3)
-    recording.explain(split(X, 3))
+    recording.explain(split(X, 3), index="shapley")
     to_analyst = [(s, m) for s, r, m in recording.messages if r == ANALYST]
     assert [type(m) for _, m in to_analyst] == [RecordOffsets] * 3
     assert [(r, type(m)) for s, r, m in recording.messages if s == ANALYST] == [(REQUESTER, Answer)]
@@ -293,7 +293,7 @@ def test_a_model_with_rows_in_it_is_not_shared_without_consent(heart):
     with pytest.raises(PrivacyError, match="every party must agree"):
         run.explain(split(X.head(1), 2), view="party0")
     # Algorithm 3 is computed where the model is.
-    assert len(run.explain(split(X.head(1), 2))) == 1
+    assert len(run.explain(split(X.head(1), 2), index="shapley")) == 1
 
 
 # --- what bad input gets ------------------------------------------------------------------------------------------

@@ -11,6 +11,12 @@ from dcshap import Schema
 from .twin import NAME, SERVER, Authority, Twin, configured
 
 OFFICER = "officer@bank.example"
+# So few people who do not exist are easily linked. Tests that are about consent say otherwise.
+AGREED = {
+    "instance_models": True,
+    "algorithm_3": True,
+    "audit": {"accept": True, "reason": "people who do not exist"},
+}
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -90,7 +96,12 @@ def builder(place, identities):
         held = tables or (horizontal_tables(names) if kind == "horizontal" else vertical_tables(names))
         configs = []
         for name in names:
-            options = {"agreement": agreement or {}, "instance_models": True, **more, **(changes or {}).get(name, {})}
+            options = {
+                "agreement": agreement or {},
+                **AGREED,
+                **more,
+                **(changes or {}).get(name, {}),
+            }
             options.setdefault("partners", tuple(other for other in names if other != name))
             if kind == "vertical":
                 options["id"] = "id"

@@ -56,7 +56,9 @@ def prepare(
     rows.to_csv(folder / f"{name}-rows.csv", index=False)
     records.to_csv(folder / f"{name}-records.csv")
     partners = tuple(other for other in parties if other != name)
-    common: dict[str, Any] = {"schema": str(folder / "schema.yaml"), "partners": partners, "instance_models": True}
+    common: dict[str, Any] = {"schema": str(folder / "schema.yaml"), "partners": partners}
+    common |= {"instance_models": True, "algorithm_3": True}
+    common["audit"] = {"accept": True, "reason": "people who do not exist"}
     horizontal = CollaborationConfig("horizontal", {"csv": str(folder / f"{name}-rows.csv")}, target="repaid", **common)
     holder = "repaid" if "repaid" in records else None
     vertical = CollaborationConfig(

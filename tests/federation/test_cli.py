@@ -147,3 +147,13 @@ def test_a_server_that_is_not_running_is_said_to_be_unreachable(kits):
 def test_every_command_has_help():
     for command in ("init", "train", "serve", "status", "stop", "explain", "ledger", "demo", "party", "analyst"):
         assert run(command, "--help").exit_code == 0
+
+
+def test_a_ledger_that_is_not_there_is_an_error_and_an_archived_one_is_shown(tmp_path):
+    assert run("ledger", tmp_path / "nonexistent").exit_code == 1
+    assert run("ledger", tmp_path).exit_code == 1
+    book = Ledger(tmp_path / "dcshap" / "ledger.jsonl")
+    book.append(Entry("analyst", "Representation", 1234))
+    assert json.loads(run("ledger", tmp_path, "--archive", "--json").stdout)["verified"] == 1
+    assert not book.path.exists()
+    assert json.loads(run("ledger", tmp_path, "--json").stdout)["verified"] == 1

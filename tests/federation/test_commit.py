@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import disagreement
-from dcshap.collaboration import Analyst, HorizontalParty, VerticalParty
+from dcshap._disk import Disk, using_disk
+from dcshap.collaboration import Analyst
 from dcshap.exceptions import DcshapError, FederationError, InputError, ProtocolError, StorageError
 from dcshap.explanation.rows import explain_rows
 from dcshap.federation.site.configuration import Right
@@ -33,11 +35,16 @@ def current(run, analyst):
     return found | {"analyst": Runs(run.folder / "server" / "dcshap" / NAME).current}
 
 
-def full_disk(monkeypatch, kind):
-    def refuse(self, folder):
-        raise OSError(errno.ENOSPC, "No space left on device")
+class FullDisk(Disk):
+    """Has no room for one participant's trainings."""
 
-    monkeypatch.setattr(kind, "save", refuse)
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def make_folder(self, path: Path) -> None:
+        if self._name in path.parts and "run-" in path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().make_folder(path)
 
 
 @pytest.mark.parametrize("kind", ["horizontal", "vertical"])
@@ -48,28 +55,18 @@ def test_after_a_training_everybody_uses_the_same_run(twin, kind):
 
 
 @pytest.mark.parametrize("kind", ["horizontal", "vertical"])
-def test_a_full_disk_at_one_party_leaves_everybody_the_earlier_training(twin, kind, monkeypatch):
+def test_a_full_disk_at_one_party_leaves_everybody_the_earlier_training(twin, kind):
     run = twin(kind, PARTIES)
     first = run.trained(model())
-    party = HorizontalParty if kind == "horizontal" else VerticalParty
-    save = party.save
-
-    def refuse(self, folder):
-        if self.name == "shop":
-            raise OSError(errno.ENOSPC, "No space left on device")
-        save(self, folder)
-
-    monkeypatch.setattr(party, "save", refuse)
-    with pytest.raises(StorageError, match=r"'shop'.*could not be kept"):
+    with using_disk(FullDisk("shop")), pytest.raises(StorageError, match=r"'shop'.*No space left on device"):
         run.again().trained(model(0.01))
     assert set(current(run, first).values()) == {first.run}
 
 
-def test_a_full_disk_at_the_analyst_leaves_everybody_the_earlier_training(twin, monkeypatch):
+def test_a_full_disk_at_the_analyst_leaves_everybody_the_earlier_training(twin):
     run = twin("horizontal", PARTIES)
     first = run.trained(model())
-    full_disk(monkeypatch, Analyst)
-    with pytest.raises(StorageError):
+    with using_disk(FullDisk("server")), pytest.raises(StorageError, match="No space left on device"):
         run.again().trained(model(0.01))
     assert set(current(run, first).values()) == {first.run}
 

@@ -18,7 +18,7 @@ def test_the_demonstration_runs_and_its_parties_agree(tmp_path):
     found = run_demo(told.append, folder=tmp_path)
     assert len(told) >= 5
     assert set(found.horizontal) == {"bank", "insurer", "shop"}
-    assert found.vertical["full, Algorithm 3"].values.shape[1] == 12
+    assert found.vertical["full"].values.shape[1] == 12
     kinds = set(zip(found.travelled["to"], found.travelled["what"], strict=True))
     assert ("analyst", "Representation") in kinds
     assert not [what for to, what in kinds if to == "analyst" and what in ("AnchorSeed", "PseudonymKey")]

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dcshap._machine import Machine, using_machine
 from dcshap.exceptions import ProtocolError, StorageError
 from dcshap.federation.seals import envelopes
 from dcshap.federation.seals.envelopes import About, Opened, open_envelope, seal
@@ -69,10 +70,17 @@ def test_a_cut_envelope_is_refused(bank, shop, cut):
         open_envelope(shop, sealed_by(bank, shop)[:cut], me="shop")
 
 
-def test_an_old_envelope_is_refused(bank, shop, monkeypatch):
-    sealed, later = sealed_by(bank, shop), time.time() + envelopes.MAX_AGE + 1
-    monkeypatch.setattr("dcshap.federation.seals.envelopes.time.time", lambda: later)
-    with pytest.raises(ProtocolError, match="older"):
+class later(Machine):  # noqa: N801 - reads as what it says
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def now(self) -> float:
+        return super().now() + self._seconds
+
+
+def test_an_old_envelope_is_refused(bank, shop):
+    sealed = sealed_by(bank, shop)
+    with using_machine(later(envelopes.MAX_AGE + 1)), pytest.raises(ProtocolError, match="older"):
         open_envelope(shop, sealed, me="shop")
 
 
@@ -90,14 +98,27 @@ def test_an_envelope_opens_once_also_after_a_restart(bank, shop, tmp_path):
     after_restart.once(second)
 
 
-def test_identifiers_that_are_too_old_to_matter_are_dropped(bank, shop, tmp_path, monkeypatch):
-    kept = [open_envelope(shop, sealed_by(bank, shop), me="shop") for _ in range(3)]
-    for envelope in kept[:2]:
-        Opened(tmp_path / "opened").once(envelope)
-    later = time.time() + 3 * envelopes.MAX_AGE
-    monkeypatch.setattr("dcshap.federation.seals.envelopes.time.time", lambda: later)
-    Opened(tmp_path / "opened").once(kept[2])
+def test_identifiers_that_are_too_old_to_matter_are_dropped(bank, shop, tmp_path):
+    envelope = open_envelope(shop, sealed_by(bank, shop), me="shop")
+    opened = Opened(tmp_path / "opened")
+    for at in range(1001):
+        opened.once(replace(envelope, identifier=f"{at:032x}"))
+    with using_machine(later(3 * envelopes.MAX_AGE)):
+        opened.once(envelope)
+        with pytest.raises(ProtocolError, match="opened before"):
+            Opened(tmp_path / "opened").once(envelope)
     assert len((tmp_path / "opened").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("cut", range(1, 45, 7))
+def test_a_line_cut_short_by_a_crash_does_not_open_the_next_envelope_twice(bank, shop, tmp_path, cut):
+    first, second = (open_envelope(shop, sealed_by(bank, shop), me="shop") for _ in range(2))
+    path = tmp_path / "opened"
+    Opened(path).once(first)
+    path.write_bytes(path.read_bytes()[:-cut])
+    Opened(path).once(second)
+    with pytest.raises(ProtocolError, match="opened before"):
+        Opened(path).once(second)
 
 
 def test_a_sender_of_another_authority_is_refused(shop, tmp_path):

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
 
 import pytest
 
@@ -14,15 +17,19 @@ def ledger(tmp_path):
     return Ledger(tmp_path / "ledger.jsonl")
 
 
-def answer(request="r1", n=1, who="officer", kind="Answer", to="officer"):
-    return Entry(to, kind, 100, {"rows": (n, 2)}, request, who, n)
+def answer(request="r1", n=1, who="officer", kind="Asked", to="officer"):
+    return Entry(to, kind, 100, {"rows": (n, 2)}, request, who, n, units=n)
+
+
+def told(*records, to="bank"):
+    return Entry(to, "RecordVectors", 100, request="r", requester="officer", records=records)
 
 
 def test_lines_come_back_in_order_with_the_time(ledger):
     ledger.append(Entry("analyst", "Representation", 12, {"rows": (3, 2)}, "run"))
     ledger.append(answer())
     again = list(Ledger(ledger.path))
-    assert [entry.kind for entry in again] == ["Representation", "Answer"]
+    assert [entry.kind for entry in again] == ["Representation", "Asked"]
     assert again[0].shapes == {"rows": (3, 2)}
     assert all(entry.when for entry in again)
     assert ledger.verify() == 2
@@ -63,11 +70,11 @@ def test_a_line_cut_short_by_a_crash_is_replaced_by_the_next(ledger):
     assert Ledger(ledger.path).verify() == 2
 
 
-def test_the_budget_counts_records_per_request_and_requester(ledger):
+def test_the_budget_counts_units_of_each_requester(ledger):
     ledger.charge(answer(request="a", n=2), budget=4, days=30)
-    ledger.charge(answer(request="a", n=2, kind="RecordPart"), budget=4, days=30)  # the same records
+    ledger.append(replace(answer(request="a", n=2, kind="RecordPart"), units=0))  # what was charged
     ledger.charge(answer(request="b", n=3, who="other"), budget=4, days=30)
-    with pytest.raises(PrivacyError, match=r"4 records in 30 days. 2 are used and 3 more"):
+    with pytest.raises(PrivacyError, match=r"4 records in 30 days, .* 2 are used and 3 more"):
         ledger.charge(answer(request="c", n=3), budget=4, days=30)
     ledger.charge(answer(request="d", n=2), budget=4, days=30)
     assert ledger.verify() == 4
@@ -81,8 +88,40 @@ def test_old_requests_no_longer_count(ledger):
 
 def test_a_request_is_answered_once(ledger):
     ledger.charge(answer(), budget=9, days=30)
-    with pytest.raises(PrivacyError, match="answered before"):
-        ledger.charge(answer(), budget=9, days=30)
+    for other in (answer(), answer(kind="Other"), answer(to="shop"), answer(n=3)):
+        with pytest.raises(PrivacyError, match="answered before"):
+            ledger.charge(other, budget=9, days=30)
+
+
+def test_a_recipient_is_told_of_so_many_different_records_whoever_asks(ledger):
+    ledger.disclose(told("a", "b"), limit=3)
+    ledger.disclose(replace(told("b", "c"), requester="other"), limit=3)
+    with pytest.raises(PrivacyError, match=r"'bank' may be told of 3 records in all.* 3 are told and 1 more"):
+        ledger.disclose(told("a", "d"), limit=3)
+    ledger.disclose(told("d", to="post"), limit=3)
+    ledger.disclose(told("c", "a"), limit=3)
+
+
+def test_a_line_of_an_earlier_version_is_charged_as_it_was(ledger):
+    line = {
+        "recipient": "officer",
+        "kind": "Answer",
+        "n_bytes": 1,
+        "shapes": {},
+        "request": "r",
+        "requester": "officer",
+    }
+    content = line | {"n_records": 4, "when": datetime.now(UTC).isoformat()}
+    chained = sha256(f"{'0' * 64}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
+    ledger.path.write_text(json.dumps({"entry": content, "hash": chained}) + "\n")
+    with pytest.raises(PrivacyError, match="4 are used"):
+        ledger.charge(answer(n=1), budget=4, days=30)
+
+
+def test_what_trainings_spend_adds_up_by_collaboration(ledger):
+    for name, epsilon in (("a", 1.5), ("b", 3.0), ("a", 1.5)):
+        ledger.append(Entry("all parties", "Privacy", 0, epsilon=epsilon, note=name))
+    assert ledger.epsilons() == {"a": 3.0, "b": 3.0}
 
 
 def test_requests_at_once_cannot_overdraw_even_from_several_processes(tmp_path):

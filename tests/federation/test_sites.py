@@ -86,8 +86,10 @@ def test_every_vertical_view_equals_that_in_one_process(twin, n):
             assert np.allclose(found.base_values, wanted.base_values, rtol=0, atol=1e-9)
             assert found.reference_fingerprint == wanted.reference_fingerprint
             assert list(found.data.index) == RECORDS
-    merged = ask(run, analyst, view="bank", merged=True)
-    assert np.allclose(merged.values, expected.explain(held, view="bank", merged=True).values, rtol=0, atol=1e-9)
+    merged = ask(run, analyst, view="bank", index="shapley", merged=True)
+    assert np.allclose(
+        merged.values, expected.explain(held, view="bank", index="shapley", merged=True).values, rtol=0, atol=1e-9
+    )
 
 
 def test_a_background_is_the_same_as_in_one_process_and_comes_back_after_a_restart(twin):
@@ -163,7 +165,7 @@ def test_a_run_with_anybody_who_was_not_agreed_on_is_refused(twin):
 
 def left(run, name):
     """The kinds of messages that left a party, by its ledger."""
-    return [entry.kind for entry in Ledger(run.sites[name].config.ledger)]
+    return [entry.kind for entry in Ledger(run.sites[name].config.ledger) if entry.kind != "Refusal"]
 
 
 def test_another_schema_version_is_named(twin):
@@ -301,7 +303,7 @@ def test_the_budget_counts_records_and_ends(serving):
     with pytest.raises(PrivacyError, match="budget"):
         ask(run, analyst, view="bank", records=RECORDS[:1])
     kinds = [entry.kind for entry in Ledger(run.sites["shop"].config.ledger) if entry.requester]
-    assert kinds == ["RecordVectors"] * 2
+    assert kinds == ["Asked", "RecordVectors", "Asked", "RecordVectors"]
 
 
 @pytest.mark.parametrize("view", ["shop", "full"])
@@ -320,18 +322,10 @@ def test_a_stranger_is_refused(serving):
 def test_one_party_s_consent_does_not_stand_for_another_s(twin):
     run = twin("vertical", PARTIES[2], rights=RIGHTS)
     analyst = run.trained(model())
-    object.__setattr__(run.sites["shop"].config, "rights", {})
+    replace(run.sites["shop"].config, rights={}).save()
     with pytest.raises(PrivacyError, match="'shop' has given"):
         ask(run, analyst, view="bank")
-    assert not [entry for entry in Ledger(run.sites["shop"].config.ledger) if entry.requester]
-
-
-def test_an_unknown_record_is_counted_and_not_named(serving):
-    run, analyst = serving
-    with pytest.raises(InputError) as refused:
-        ask(run, analyst, view="bank", records=["nobody-4711"])
-    assert "lacks 1 of 1" in str(refused.value)
-    assert "4711" not in str(refused.value)
+    assert not [entry for entry in Ledger(run.sites["shop"].config.ledger) if entry.n_records]
 
 
 # --- what can be read on the way ------------------------------------------------------------------------------------

@@ -72,7 +72,6 @@ EXAMPLES = [
     m.Targets("north", rows(2)),
     m.PairKey("north", b"\x00\xff" * 16),
     m.MaskedMoments("north", RNG.integers(256, size=(6, 16)).astype(np.uint8)),
-    m.SpanBasis(rows(5, 3)),
     m.PseudonymKey(b"\x01" * 32),
     m.Representation("north", rows(9, 3), rows(4, 3), np.array(["no", "ja", "ß", "no"]), True),
     m.Representation("north", rows(9, 3), rows(4, 3), np.array([True, False, True, True]), False),
@@ -132,7 +131,8 @@ def test_arrays_may_be_empty_and_need_not_be_contiguous():
     back = typing.cast(m.RecordRepresentation, unpack(pack(sent)))
     assert back.rows.shape == (0, 2)
     crooked = rows(6, 4)[::2, 1:3]
-    assert np.array_equal(typing.cast(m.SpanBasis, unpack(pack(m.SpanBasis(crooked)))).basis, crooked)
+    sent = m.RecordRepresentation("bank", RECORDS[:3], crooked, False)
+    assert np.array_equal(typing.cast(m.RecordRepresentation, unpack(pack(sent))).rows, crooked)
 
 
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
@@ -167,7 +167,7 @@ def forged(kind: str, parts: dict[str, bytes]) -> bytes:
         ("AnchorSeed", {"seed": b"{918273.6450192"}),
         ("AnchorSeed", {"seed": b"1", "more": b"1"}),
         ("JoinReport", {"n_common": b"1", "n_dropped": b'{"bank": 918273.6450192}'}),
-        ("SpanBasis", {"basis": b"918273.6450192"}),
+        ("Targets", {"party": b'"x"', "values": b"918273.6450192"}),
         ("Answer", {"explanation": b"918273.6450192"}),
         ("RecordPart", {"party": b'"x"', "data": b"918273.6450192", "reference": b"", "fingerprint": b'""'}),
     ],
@@ -186,12 +186,12 @@ def test_an_array_of_objects_is_neither_written_nor_read():
     buffer = io.BytesIO()
     np.save(buffer, objects, allow_pickle=True)
     with pytest.raises(ProtocolError, match="contains objects"):
-        unpack(forged("SpanBasis", {"basis": buffer.getvalue()}))
+        unpack(forged("Targets", {"party": b'"x"', "values": buffer.getvalue()}))
 
 
 def test_an_array_of_another_type_is_refused():
     with pytest.raises(ProtocolError, match="not of the type"):
-        pack(m.SpanBasis(np.array([["a"]])))
+        pack(m.RecordRepresentation("bank", RECORDS[:1], np.array([["a"]]), False))
 
 
 def test_a_model_with_untrusted_types_is_not_loaded_unless_named():

@@ -41,7 +41,9 @@ class Authority:
         self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self.certificate = self._signed(name, self.key.public_key(), ca=True)
 
-    def _signed(self, name: str, key: Any, *, ca: bool = False, days: float = 30) -> x509.Certificate:
+    def _signed(
+        self, name: str, key: Any, *, ca: bool = False, days: float = 30, since: float = 60
+    ) -> x509.Certificate:
         subject = x509.Name(
             [x509.NameAttribute(NameOID.COMMON_NAME, name), x509.NameAttribute(NameOID.ORGANIZATION_NAME, name)]
         )
@@ -53,13 +55,21 @@ class Authority:
             .issuer_name(issuer)
             .public_key(key)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=60))
+            .not_valid_before(now - timedelta(days=since))
             .not_valid_after(now + timedelta(days=days))
             .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
             .sign(self.key, hashes.SHA256())
         )
 
-    def issue(self, folder: Path, name: str, *, days: float = 30) -> Identity:
+    def save(self, folder: Path) -> Path:
+        """The authority's own folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+        (folder / "rootCA.pem").write_bytes(self.certificate.public_bytes(pem))
+        (folder / "rootCA.key").write_bytes(self.key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+        return folder
+
+    def issue(self, folder: Path, name: str, *, days: float = 30, since: float = 60) -> Identity:
         """A participant's startup folder: a requester's if the name is an address, else a party's or the server's."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +79,9 @@ class Authority:
             (folder / "fed_admin.json").write_text(json.dumps({"admin": {"server_identity": SERVER}}))
         else:
             (folder / f"fed_{kit}.json").write_text(json.dumps(config))
-        (folder / f"{kit}.crt").write_bytes(self._signed(name, key.public_key(), days=days).public_bytes(pem))
+        (folder / f"{kit}.crt").write_bytes(
+            self._signed(name, key.public_key(), days=days, since=since).public_bytes(pem)
+        )
         (folder / "rootCA.pem").write_bytes(self.certificate.public_bytes(pem))
         (folder / f"{kit}.key").write_bytes(
             key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

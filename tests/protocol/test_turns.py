@@ -120,7 +120,7 @@ def test_a_step_is_called_for_by_the_analyst_in_order_and_once():
     turns = Turns(training("horizontal", span="shared"), CAST, "bank")
     with pytest.raises(ProtocolError, match="'shop' cannot call"):
         turns.call("anchor", "shop")
-    with pytest.raises(ProtocolError, match="cannot call"):
+    with pytest.raises(ProtocolError, match="comes after 'pair_key'"):
         turns.call("moments", ANALYST)
     assert turns.call("anchor", ANALYST).name == "anchor"
     with pytest.raises(ProtocolError, match="called for before"):

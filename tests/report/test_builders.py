@@ -214,7 +214,7 @@ def test_messages_are_summed_up_by_recipient_with_the_analyst_first():
 def test_every_kind_of_message_is_explained(vertical: Any, horizontal: Any, table: Any):
     X = {"bank": table[0][["age", "income"]][:2], "shop": table[0][["debt", "city"]][:2]}
     vertical.predict(X)
-    vertical.explain(X)
+    vertical.explain(X, index="shapley")
     vertical.explain(X, index="owen")
     kinds = {line.kind for line in [*vertical.sent_, *horizontal.sent_]}
     assert kinds <= set(KINDS)

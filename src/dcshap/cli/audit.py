@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import pandas as pd
 import typer
@@ -14,7 +14,7 @@ from dcshap.cli.console import DebugOption, JsonOption, error_console, note, out
 from dcshap.cli.tables import Run, RunArgument, require_column, require_folder_of, select_columns
 from dcshap.exceptions import InputError
 
-__all__ = ["StrictOption", "ThresholdOption", "audit", "show_audit", "thresholds_of"]
+__all__ = ["StrictOption", "ThresholdOption", "audit", "report_audit", "show_audit", "thresholds_of"]
 
 TableArgument = Annotated[
     str | None,
@@ -51,6 +51,16 @@ def audit(
     _take(trained, name, table)
     with working("Attacking"):
         found = trained.collaboration.audit(name, thresholds=thresholds, seed=seed)
+    report_audit(found, html=html, as_json=as_json, strict=strict)
+
+
+def thresholds_of(given: list[str] | None) -> dict[str, tuple[float, float]]:
+    """Thresholds from options of the form NAME=PASS:FAIL."""
+    return dict(parse_threshold(each) for each in given or [])
+
+
+def report_audit(found: Audit, *, html: Path | None, as_json: bool, strict: bool) -> NoReturn:
+    """Show what was found, and exit with what it means."""
     if html is not None:
         _write_html(found, html)
     if as_json:
@@ -58,11 +68,6 @@ def audit(
     else:
         show_audit(found)
     raise typer.Exit(found.exit_code(strict=strict))
-
-
-def thresholds_of(given: list[str] | None) -> dict[str, tuple[float, float]]:
-    """Thresholds from options of the form NAME=PASS:FAIL."""
-    return dict(parse_threshold(each) for each in given or [])
 
 
 def show_audit(found: Audit) -> None:

@@ -142,8 +142,8 @@ def _vertical(X: pd.DataFrame, y: Any, X_test: pd.DataFrame, y_test: Any, *, see
     ]
     explained = {name: table.head(N_EXPLAINED) for name, table in test.items()}
     views = {
-        "all features (Algorithm 3)": run.explain(explained),
-        "bank (Algorithm 4)": run.explain(explained, view="bank"),
+        "all features (Algorithm 3)": run.explain(explained, index="shapley"),
+        "bank (Algorithm 4)": run.explain(explained, view="bank", index="shapley"),
         "bank (party view)": run.explain(explained, view="bank", index="owen"),
         "shop (party view)": run.explain(explained, view="shop", index="owen"),
     }

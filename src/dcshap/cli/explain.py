@@ -55,7 +55,9 @@ def explain(
     view: Annotated[
         str | None, typer.Option(help="Vertical runs: 'full', or the asking party's own view (the default for it).")
     ] = None,
-    index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
+    index: Annotated[
+        Index | None, typer.Option(help="owen (the default): party views, which agree. shapley: Algorithms 3 and 4.")
+    ] = None,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
     n_background: BackgroundOption = N_BACKGROUND,
@@ -79,7 +81,7 @@ def explain(
     """Explain predictions of rows with a trained run.
 
     Examples: `dcshap explain run/ --party north rows.csv`,
-    `dcshap explain run/ --party bank bank=bank.csv shop=shop.csv --index owen`
+    `dcshap explain run/ --party bank bank=bank.csv shop=shop.csv`
     """
     require_folder_of(csv, html, receipt)
     require_signer(receipt, party=party, openings=openings)
@@ -95,11 +97,11 @@ def explain(
         "progress": error_console.is_terminal,
     } | absent_options(missing, unknown)
     if isinstance(trained.collaboration, HorizontalCollaboration):
-        if view is not None or index is not Index.shapley or merged:
+        if view is not None or index is not None or merged:
             raise InputError("--view, --index and --merged are for vertical runs. This one is horizontal.")
         explanation = trained.collaboration.explain(trained.rows(rows), party=trained.party(party), **options)
     else:
-        explanation = _vertical(trained, rows, party, view, index=index.value, merged=merged, **options)
+        explanation = _vertical(trained, rows, party, view, index=(index or Index.owen).value, merged=merged, **options)
     if csv is not None:
         explanation.to_frame().to_csv(csv, index=False)
     if html is not None:

@@ -11,6 +11,7 @@ import pandas as pd
 import typer
 from rich.live import Live
 
+from dcshap.cli.backup import backup, restore
 from dcshap.cli.certificates import certificates
 from dcshap.cli.console import (
     DebugOption,
@@ -22,9 +23,13 @@ from dcshap.cli.console import (
     print_table,
     working,
 )
+from dcshap.cli.doctor import doctor
 from dcshap.cli.explain import BackgroundOption, Index, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
-from dcshap.cli.sites import CollaborationArgument, Kind, analyst, ledger, party, say
+from dcshap.cli.service import service
+from dcshap.cli.simulate import simulate
+from dcshap.cli.sites import CollaborationArgument, Kind, analyst, audit, ledger, party, say
+from dcshap.cli.watch import watch
 from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
 
@@ -45,7 +50,9 @@ federation = typer.Typer(
 federation.add_typer(party, name="party")
 federation.add_typer(analyst, name="analyst")
 federation.add_typer(certificates, name="certificates")
-federation.command()(ledger)
+federation.add_typer(service, name="service")
+for each in (audit, ledger, simulate, doctor, backup, restore, watch):
+    federation.command()(each)
 
 KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]
 RunningArgument = Annotated[
@@ -53,6 +60,7 @@ RunningArgument = Annotated[
 ]
 PartiesOption = Annotated[list[str], typer.Option("--party", help="A party that takes part; repeat it.")]
 RecordsOption = Annotated[list[str], typer.Option(help="A record's identifier; repeat it.")]
+AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests that are answered at the same time.")]
 TimeoutOption = Annotated[float, typer.Option(help="Seconds that a site may take to answer.")]
 
 
@@ -96,6 +104,7 @@ def train(
     regression: Annotated[bool, typer.Option("--regression", help="Predict a number instead of a class.")] = False,
     alignment: Annotated[str, typer.Option(help="auto, affine, svd or orthogonal.")] = "auto",
     seed: Annotated[int | None, typer.Option(help="A seed for the model.")] = None,
+    at_once: AtOnceOption = 8,
     timeout: TimeoutOption = 120.0,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
@@ -113,6 +122,7 @@ def train(
             kind=run.kind,
             parties=run.parties,
             alignment=alignment,
+            at_once=at_once,
             timeout=timeout,
             watch=lambda told: live.update(_phases(told)),
         )
@@ -124,16 +134,17 @@ def serve(
     collaboration: CollaborationArgument,
     kit_folder: KitOption,
     parties: PartiesOption,
+    at_once: AtOnceOption = 8,
     timeout: TimeoutOption = 120.0,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """Have a vertical collaboration answer again, after the server or a party was restarted.
+    """Have a vertical collaboration that was stopped answer again. After a restart it does so by itself.
 
     Example: `dcshap federation serve credit --kit KIT --party bank --party shop`
     """
     with _requester(kit_folder, timeout) as lead, working("Waking the sites"):
-        status = lead.serve(collaboration, parties=parties, timeout=timeout)
+        status = lead.serve(collaboration, parties=parties, at_once=at_once, timeout=timeout)
     _show_status(status, as_json=as_json)
 
 
@@ -154,13 +165,35 @@ def status(
 
 
 @federation.command()
+def models(
+    kit_folder: KitOption,
+    collaboration: RunningArgument = None,
+    timeout: TimeoutOption = 30.0,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """List the trainings of a running collaboration that were put to use: number, when, model, records.
+
+    Example: `dcshap federation models credit --kit KIT`
+    """
+    with _requester(kit_folder, timeout) as asking:
+        found = asking.status(_running(asking, collaboration))["models"]
+    if as_json:
+        print_json({"models": found})
+        return
+    table = pd.DataFrame(found, columns=["number", "when", "model", "parties", "records", "dropped", "run"])
+    table["parties"] = table["parties"].map(", ".join)
+    print_table(table)
+
+
+@federation.command()
 def stop(
     kit_folder: KitOption,
     collaboration: RunningArgument = None,
     timeout: TimeoutOption = 30.0,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
-    """End a collaboration's run. What was trained is kept; `serve` goes on from it.
+    """End a collaboration's run, until somebody calls `serve`. What was trained is kept.
 
     Example: `dcshap federation stop credit --kit KIT`
     """
@@ -177,9 +210,9 @@ def explain(
     record: RecordsOption,
     collaboration: RunningArgument = None,
     view: Annotated[str, typer.Option(help="'full', or a party's name.")] = "full",
-    index: Annotated[Index, typer.Option(help="owen: party views that agree with each other.")] = Index.shapley,
+    index: Annotated[Index, typer.Option(help="owen: party views, which agree. shapley: Algorithm 4.")] = Index.owen,
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
-    reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
+    reference: Annotated[str, typer.Option(help="Compared with: anchor, or what all parties allow.")] = "anchor",
     n_background: BackgroundOption = N_BACKGROUND,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
@@ -187,7 +220,7 @@ def explain(
 ) -> None:
     """Explain the predictions of records of a running vertical collaboration.
 
-    Example: `dcshap federation explain credit --kit KIT --record 4711 --view bank --index owen`
+    Example: `dcshap federation explain credit --kit KIT --record 4711 --view bank`
     """
     with _requester(kit_folder, timeout) as asking:
         which = _running(asking, collaboration)
@@ -299,5 +332,12 @@ def _phases(told: dict[str, Any]) -> Table:
 def _show_status(told: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json({key: value for key, value in told.items() if key != "certificates"})
-    else:
-        output.print(_phases(told))
+        return
+    output.print(_phases(told))
+    connected, away = (", ".join(told.get(name, ())) or "–" for name in ("connected", "away"))
+    output.print(f"Connected: {connected}. Away: {away}.", highlight=False)
+    if told.get("models"):
+        last = told["models"][-1]
+        dropped = ", ".join(f"{count} of {name}" for name, count in last["dropped"].items())
+        joined = f", of {last['records']} records that all parties hold (left out: {dropped})" if dropped else ""
+        output.print(f"Training {last['number']}: {last['model']}{joined}.", highlight=False)

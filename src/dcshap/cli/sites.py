@@ -11,15 +11,17 @@ import pandas as pd
 import typer
 import yaml
 
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
+from dcshap.audit.release import N_ROWS
+from dcshap.cli.audit import StrictOption, ThresholdOption, report_audit, thresholds_of
+from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table, working
 from dcshap.cli.explain import show_explanation
-from dcshap.cli.tables import read_table, select_columns
+from dcshap.cli.tables import read_table, require_folder_of, select_columns
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
     from dcshap.federation.site.configuration import Right
 
-__all__ = ["CollaborationArgument", "Kind", "analyst", "ledger", "party", "say"]
+__all__ = ["CollaborationArgument", "Kind", "KitArgument", "analyst", "audit", "ledger", "party", "say"]
 
 party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
 analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
@@ -32,8 +34,18 @@ class Kind(StrEnum):
     vertical = "vertical"
 
 
+class Task(StrEnum):
+    """What is predicted."""
+
+    classes = "classes"
+    number = "number"
+
+
 KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
 CollaborationArgument = Annotated[str, typer.Argument(metavar="COLLABORATION")]
+HealthOption = Annotated[
+    int | None, typer.Option(help="A port on loopback that answers /healthz, /readyz and /metrics; none by default.")
+]
 KindOption = Annotated[Kind, typer.Option(help="The same columns of different rows, or the other way round.")]
 
 
@@ -57,6 +69,19 @@ def party_init(
     instance_models: Annotated[
         bool, typer.Option("--instance-models", help="Agree to models that contain training rows (k-NN).")
     ] = False,
+    algorithm_3: Annotated[
+        bool, typer.Option("--algorithm-3", help="Agree that the analyst is told what each column of a record adds.")
+    ] = False,
+    reference: Annotated[
+        list[str] | None, typer.Option(help="What requesters may compare with; default: anchor and background.")
+    ] = None,
+    recipient_budget: Annotated[
+        int | None, typer.Option(min=0, help="Of how many records another party may be told vectors, in all.")
+    ] = None,
+    accept_audit: Annotated[
+        str | None,
+        typer.Option(metavar="REASON", help="Train although the audit fails; it goes to the ledger."),
+    ] = None,
     trust: Annotated[list[str] | None, typer.Option(help="A type that a received model may contain.")] = None,
     allow: Annotated[
         list[str] | None,
@@ -71,7 +96,7 @@ def party_init(
     """
     from dcshap.federation.flare.kits import Kit  # noqa: PLC0415 - an optional extra, as below
     from dcshap.federation.flare.preparation import init_party  # noqa: PLC0415
-    from dcshap.federation.site.configuration import CollaborationConfig  # noqa: PLC0415
+    from dcshap.federation.site.configuration import REFERENCES, CollaborationConfig  # noqa: PLC0415
 
     given = {"file": file, "csv": csv, "parquet": parquet, "sql": sql, "url": url}
     settings = CollaborationConfig(
@@ -84,30 +109,36 @@ def party_init(
         agreement=_settings(setting or []),
         instance_models=instance_models,
         trusted=tuple(trust or ()),
+        algorithm_3=algorithm_3,
+        recipient_budget=recipient_budget,
+        audit={} if accept_audit is None else {"accept": True, "reason": accept_audit},
+        references=tuple(reference) if reference else REFERENCES,
     )
-    rights = dict(_right(entry) for entry in allow or [])
-    found = init_party(Kit.load(folder, "party"), collaboration, settings, rights=rights)
+    kit = Kit.load(folder, "party")
+    rights = dict(_right(entry, views=("full", kit.name, *partner)) for entry in allow or [])
+    found = init_party(kit, collaboration, settings, rights=rights)
     output.print(
         f"{found.rows} rows of {len(found.columns)} columns fit the schema; they will be represented in "
         f"{found.dimensions} dimensions. Written to {found.config}",
         highlight=False,
+        soft_wrap=True,
     )
 
 
 @party.command("start")
-def party_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
+def party_start(folder: KitArgument, health: HealthOption = None, debug: DebugOption = False) -> None:  # noqa: ARG001
     """Take part, until interrupted.
 
     Example: `dcshap federation party start KIT`
     """
     from dcshap.federation.flare.kits import Kit  # noqa: PLC0415
-    from dcshap.federation.flare.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.operation.foreground import run_in_foreground  # noqa: PLC0415
     from dcshap.federation.site.configuration import SiteConfig  # noqa: PLC0415
 
     kit, configured = Kit.load(folder, "party"), SiteConfig.load(folder).party
     if kit.name != configured:
         raise InputError(f"The kit is configured for {configured!r}. Its certificate is that of {kit.name!r}.")
-    raise typer.Exit(run_in_foreground(kit, say))
+    raise typer.Exit(run_in_foreground(kit, say, health=health))
 
 
 @party.command("explain")
@@ -132,21 +163,65 @@ def party_explain(
 
 
 @analyst.command("start")
-def analyst_start(folder: KitArgument, debug: DebugOption = False) -> None:  # noqa: ARG001
-    """Run the analyst's server, until interrupted.
+def analyst_start(
+    folder: KitArgument,
+    listen: Annotated[
+        str | None, typer.Option(help="The address to listen on; the one that the server's name stands for by default.")
+    ] = None,
+    health: HealthOption = None,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Run the analyst's server, until interrupted. What served before serves again by itself.
 
     Example: `dcshap federation analyst start KIT`
     """
     from dcshap.federation.flare.kits import Kit, secure_server  # noqa: PLC0415
-    from dcshap.federation.flare.processes import run_in_foreground  # noqa: PLC0415
+    from dcshap.federation.flare.listening import LISTEN, address_of, server_of  # noqa: PLC0415
+    from dcshap.federation.operation.foreground import run_in_foreground  # noqa: PLC0415
 
     server = Kit.load(folder, "server")
+    host, port = server_of(server.folder)
+    address = address_of(host, listen)
     secure_server(server)
-    raise typer.Exit(run_in_foreground(server, say))
+    say(f"{server.name} listens on {address}:{port}, and between its own processes on loopback.")
+    raise typer.Exit(run_in_foreground(server, say, env={LISTEN: address}, health=health))
+
+
+def audit(
+    folder: KitArgument,
+    collaboration: CollaborationArgument,
+    threshold: ThresholdOption = None,
+    strict: StrictOption = False,
+    task: Annotated[Task | None, typer.Option(help="What the labels are; guessed by default.")] = None,
+    rows: Annotated[int, typer.Option(min=2, help="Attack at most this many rows.")] = N_ROWS,
+    seed: Annotated[int, typer.Option(help="A seed for the audit's own draws.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write a page with what was found.")] = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,  # noqa: ARG001
+) -> None:
+    """Attack what a party would send, or has sent, at its own site; nothing leaves. Exits with 0 pass, 1 warn, 2 fail.
+
+    Example: `dcshap federation audit KIT credit`
+    """
+    from dcshap.federation.seals.ledger import Ledger  # noqa: PLC0415
+    from dcshap.federation.site.clearance import Clearance, party_at_hand  # noqa: PLC0415
+    from dcshap.federation.site.configuration import SiteConfig  # noqa: PLC0415
+    from dcshap.federation.site.party_site import load_trained  # noqa: PLC0415
+    from dcshap.federation.site.runs import Runs  # noqa: PLC0415
+
+    require_folder_of(html)
+    config = SiteConfig.load(folder)
+    trained = Runs(config.state_folder(collaboration)).current and load_trained(config, collaboration)
+    own = party_at_hand(config, collaboration, trained=trained or None, task=task)
+    with working("Attacking"):
+        clearance = Clearance(config, collaboration, Ledger(config.ledger))
+        found = clearance.audit(own, thresholds=thresholds_of(threshold), n_rows=rows, seed=seed)
+    report_audit(found, html=html, as_json=as_json, strict=strict)
 
 
 def ledger(
     folder: KitArgument,
+    archive: Annotated[bool, typer.Option("--archive", help="Close the file and begin another.")] = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
@@ -159,17 +234,25 @@ def ledger(
     if not folder.is_dir():
         raise InputError(f"{folder} must be a participant's folder. There is none.")
     book = Ledger(folder / "dcshap" / "ledger.jsonl")
+    if not book.exists:
+        raise InputError(f"{folder} has no ledger: nothing has left it yet, or it is another participant's folder.")
+    if archive:
+        say(f"Archived as {book.archive()}; the chain goes on in a new file.")
     count, lines = book.verify(), list(book)
+    spent = book.epsilons()
     if as_json:
-        print_json({"verified": count, "entries": [vars(line) for line in lines]})
+        print_json({"verified": count, "epsilon": spent, "entries": [vars(line) for line in lines]})
         return
     rows = []
     for line in lines:
         shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in line.shapes.items())
         asked = line.requester or line.request[:8]
-        rows.append((line.when[:19], line.recipient, line.kind, shapes, line.n_bytes, asked, line.n_records or ""))
-    table = pd.DataFrame(rows, columns=["when", "to", "what", "shapes", "bytes", "for", "records"])
-    print_table(table, f"{count} messages left {folder.name}; the chain is whole", right=("bytes", "records"))
+        said = (shapes or line.note, line.n_bytes, asked, line.n_records or "", line.units or "")
+        rows.append((line.when[:19], line.recipient, line.kind, *said))
+    table = pd.DataFrame(rows, columns=["when", "to", "what", "shapes", "bytes", "for", "records", "units"])
+    print_table(table, f"{count} lines of {folder.name}; the chain is whole", right=("bytes", "records", "units"))
+    for name, epsilon in spent.items():
+        output.print(f"Differential privacy that all trainings of {name} have spent: ε = {epsilon:g}", highlight=False)
 
 
 # --- how options read, and how it looks ------------------------------------------------------------------------------
@@ -197,11 +280,15 @@ def _settings(entries: list[str]) -> dict[str, Any]:
     return found
 
 
-def _right(entry: str) -> tuple[str, Right]:
+def _right(entry: str, *, views: tuple[str, ...]) -> tuple[str, Right]:
     from dcshap.federation.site.configuration import Right  # noqa: PLC0415
 
     who, _, rest = entry.partition("=")
-    views, _, budget = rest.rpartition(":")
-    if not (who and views and budget.isdigit()):
+    allowed, _, budget = rest.rpartition(":")
+    named = tuple(allowed.split(","))
+    if not (who and allowed and budget.isdigit()):
         raise typer.BadParameter(f"must be WHO=VIEWS:BUDGET. Got {entry!r}.", param_hint="--allow")
-    return who, Right(tuple(views.split(",")), int(budget))
+    unknown = sorted(set(named) - set(views))
+    if unknown:
+        raise typer.BadParameter(f"must name views of {list(views)}. Got {unknown}.", param_hint="--allow")
+    return who, Right(named, int(budget))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
@@ -12,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from dcshap._machine import random_bytes
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment, AlignmentKind, align, grid_step, to_grid
 from dcshap.collaboration.consent import carries_rows, refuse, require_consent
@@ -74,6 +74,7 @@ class Analyst:
         self._guest_seeds: dict[str, bytes] = {}
         self._integrations: dict[str, Integration] = {}
         self._report: JoinReport | None = None
+        self._shared: SharedModel | None = None
 
     @property
     def joined(self) -> JoinReport:
@@ -118,7 +119,7 @@ class Analyst:
 
     def send_holder_triple(self, to: str) -> HolderTriple:
         """Deal the randomness for products of guests' columns with labels: the part of the labels' holder."""
-        n_rows, seed = len(self.send_common(to).pseudonyms), secrets.token_bytes(SEED_BYTES)
+        n_rows, seed = len(self.send_common(to).pseudonyms), random_bytes(SEED_BYTES)
         widths = {name: each.width for name, each in self._matching.items() if name != to}
         triples = {
             name: deal(n_rows, width, self._matching[to].width, second=seed_for(seed, name))
@@ -148,8 +149,10 @@ class Analyst:
         return self._report
 
     def send_model(self, to: str) -> SharedModel:  # noqa: ARG002
-        """The model for a party to explain with."""
-        return self.share_model()
+        """The model for a party to explain with; one message for all, so that it is packed once."""
+        if self._shared is None:
+            self._shared = self.share_model()
+        return self._shared
 
     def receive_prepared(self, message: Prepared) -> None:
         """A party has all it needs."""

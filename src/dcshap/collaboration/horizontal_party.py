@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
-from dcshap._typing import Array, FloatArray
+from dcshap._machine import random_bytes
+from dcshap._typing import Array, FloatArray, IntArray
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.label_sums import Target
 from dcshap.collaboration.labels import as_labels, as_weights
-from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, SpanBasis, Targets
+from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, Targets
 from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.reduction import covariance, leading_eigenvectors, moment_matrix, oriented
@@ -70,11 +69,13 @@ class HorizontalParty(Party):
 
         It is new in every round: two rounds under one mask would show how the moments changed.
         """
-        self._keys[to] = secrets.token_bytes(32)
+        self._moments.pop(self.name, None)
+        self._keys[to] = random_bytes(32)
         return PairKey(self.name, self._keys[to])
 
     def receive_pair_key(self, message: PairKey) -> None:
         """Keep the key shared with the sender."""
+        self._moments.pop(self.name, None)
         self._keys[message.party] = message.key
 
     def send_targets(self, to: str) -> Targets:  # noqa: ARG002 - all are sent the same
@@ -136,50 +137,40 @@ class HorizontalParty(Party):
         if isinstance(earlier, HorizontalParty) and self.has_maps and self.agreement.span == "supervised":
             self._total = earlier.moments
 
-    def send_moments(self, to: str) -> MaskedMoments:  # noqa: ARG002 - one party adds them up
+    def send_moments(self, to: str) -> MaskedMoments:  # noqa: ARG002 - all are sent the same
         """The party's moments `[1 X]ᵀ [1 X]`, upper triangle, under the masks it shares with every other party."""
         if not self._keys:
             raise ProtocolError(f"Party {self.name!r} must share keys with the other parties before it sends moments.")
-        keys, self._keys = self._keys, {}  # each key masks once: the next round needs new ones
-        moments = moment_matrix(self._encoded())
-        upper = moments[np.triu_indices(len(moments))]
-        return MaskedMoments(self.name, masked(upper, party=self.name, keys=keys))
+        if self.name not in self._moments:
+            moments = moment_matrix(self._encoded())
+            upper = moments[np.triu_indices(len(moments))]
+            self._moments[self.name] = MaskedMoments(self.name, masked(upper, party=self.name, keys=self._keys))
+        return self._moments[self.name]
 
     def receive_moments(self, message: MaskedMoments) -> None:
-        """Keep another party's moments, as the party that leads."""
+        """Keep another party's moments, under its masks."""
         self._moments[message.party] = message
 
-    def send_basis(self, to: str) -> SpanBasis:  # noqa: ARG002 - all are sent the same
-        """The common leading subspace, from the party that leads."""
-        if self._basis is None:
-            partners, given = sorted(self._keys), sorted(self._moments)
-            if given != partners:
-                raise ProtocolError(f"Moments must come from each of {partners}. Got those of {given}.")
-            own = self.send_moments(self.name)
-            self._basis = self._leading_subspace([own, *self._moments.values()])
-        return SpanBasis(self._basis)
-
-    def receive_basis(self, message: SpanBasis) -> None:
-        """Use the common subspace."""
-        self._basis = message.basis
-
-    def _leading_subspace(self, moments: Sequence[MaskedMoments]) -> FloatArray:
-        """The leading subspace (p, m) of all parties' rows together, from the sum of their moments."""
+    def leading_subspace(self) -> FloatArray:
+        """The leading subspace (p, m) of all parties' rows together: everybody finds it from the same total."""
+        expected, given = sorted({self.name, *self._keys}), sorted(self._moments)
+        if len(expected) < 2 or given != expected:
+            raise ProtocolError(f"Moments must come from each of {expected}. Got those of {given}.")
         size = self.anchor.encoder.n_coordinates + 1
         matrix = np.zeros((size, size))
-        matrix[np.triu_indices(size)] = unmasked_sum([each.words for each in moments])
+        matrix[np.triu_indices(size)] = unmasked_sum([each.words for each in self._moments.values()])
         matrix += np.triu(matrix, 1).T
         return oriented(leading_eigenvectors(covariance(matrix), self.agreement.dimensions), matrix[0, 1:])
 
     # --- training -------------------------------------------------------------------------------------------
 
     def send_representation(self, to: str) -> Representation:  # noqa: ARG002 - there is one analyst
-        """Reduce the anchor and the rows, for the analyst."""
+        """Reduce the anchor and the rows, for the analyst; rows and labels come in an order of their own."""
         if self._labels is None:
             raise NotFittedError(f"Party {self.name!r} must take its table before it can represent it.")
-        if self.agreement.span == "shared" and self._basis is None and self._reduction is None:
-            raise ProtocolError(f"Party {self.name!r} must receive the shared basis before it represents its rows.")
         offset = None
+        if self.agreement.span == "shared" and self._reduction is None:
+            self._basis = self.leading_subspace()
         if self.agreement.span == "supervised" and self._reduction is None:
             span = self.supervision.span()
             self._basis, offset, self._usual_spread = span.weights, span.offset, span.rms
@@ -189,7 +180,19 @@ class HorizontalParty(Party):
             classes = self.agreement.task == "classes"
             responses = Target(self._labels, classes=classes).responses(self._labels)
             self._warn_of_lost_columns(Moments.of(self._encoded(), responses, classes=classes))
-        return Representation(self.name, anchor, rows, self._labels, self.instance_models, self._weights)
+        order = self.private_order
+        weights = self._weights[order] if len(self._weights) else self._weights
+        return Representation(self.name, anchor, rows[order], self._labels[order], self.instance_models, weights)
+
+    @property
+    def private_order(self) -> IntArray:
+        """The order (n,) in which rows are sent: nobody can tell it from a random one, whatever that of the table.
+
+        The same rows come in the same order again, so that a training with one more row does not show two orders.
+        """
+        _, classes = np.unique(self.labels, return_inverse=True)
+        weights = (self._weights,) if len(self._weights) else ()
+        return np.lexsort((*weights, classes, *self._digests(self.codes).T))
 
     def receive_integration(self, message: Integration) -> None:
         """Keep the alignment and the model; from now on the party needs nobody."""

@@ -8,7 +8,6 @@ noise, so each adds enough for the others' shares to suffice without it.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ import numpy as np
 import scipy.optimize
 import scipy.special
 
+from dcshap._machine import random_bits
 from dcshap._typing import FloatArray
 from dcshap.collaboration.moments import Moments
 from dcshap.exceptions import InputError, PrivacyError
@@ -121,7 +121,7 @@ class MomentPrivacy:
         """A party's flat moments with its share of the noise, fresh from the operating system by default."""
         if self.n_parties < 2:
             raise InputError(f"The noise is split among at least 2 parties. Got {self.n_parties}.")
-        rng = np.random.Generator(np.random.Philox(secrets.randbits(128))) if rng is None else rng
+        rng = np.random.Generator(np.random.Philox(random_bits(128))) if rng is None else rng
         each = self.deviations / np.sqrt(self.n_parties - 1.0)
         K, p = self.n_responses, self.n_coordinates
         of_products = np.full((p, p), each[2] / np.sqrt(2.0))

@@ -1,8 +1,4 @@
-"""What the roles say to each other when they meet and train. Nothing else ever leaves a party.
-
-`dcshap.protocol.steps` says who sends each of these to whom; `dcshap.explanation.disclosures` has the messages of
-predictions and explanations.
-"""
+"""What the roles say when they meet and train; `explanation.disclosures` has the rest. Nothing else leaves a party."""
 
 from __future__ import annotations
 
@@ -49,7 +45,6 @@ __all__ = [
     "Sent",
     "Settings",
     "SharedModel",
-    "SpanBasis",
     "Targets",
 ]
 
@@ -81,16 +76,17 @@ class Message:
 
 @dataclass(frozen=True)
 class Hello(Message):
-    """The analyst begins a run: which version of the protocol it speaks, how the data are split, what is predicted."""
+    """The analyst begins a run: its version, how the data are split, what is predicted, how long its ledger is."""
 
     version: int
     kind: str
     task: str
+    ledger: str = ""
 
 
 @dataclass(frozen=True)
 class Greeting(Message):
-    """What the analyst must know of a party before anything is sent: its certificate, and what it has agreed to."""
+    """A party's certificate, what it has agreed to, how long its ledger is, and what it remembers of the analyst's."""
 
     party: str
     certificate: str
@@ -98,14 +94,17 @@ class Greeting(Message):
     labels: bool
     span: str
     rounds: int
+    ledger: str = ""
+    remembered: str = ""
 
 
 @dataclass(frozen=True)
 class Introduction(Message):
-    """The certificates of all parties by name, and who holds the labels (vertically; empty otherwise)."""
+    """All parties' certificates, who holds the labels (vertically), what is remembered of the recipient's ledger."""
 
     certificates: dict[str, str]
     holder: str
+    remembered: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,10 +132,11 @@ class HeldColumns(Message):
 
 @dataclass(frozen=True)
 class Resume(Message):
-    """The analyst goes on from a training that was kept: its run, and the certificates of all parties by name."""
+    """The analyst goes on from a kept training: its run, all certificates, what it remembers of the ledger."""
 
     run: str
     certificates: dict[str, str]
+    remembered: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,13 +193,6 @@ class Targets(Message):
 
     party: str
     values: Array
-
-
-@dataclass(frozen=True)
-class SpanBasis(Message):
-    """The leading subspace (p, m) of all parties' rows together. Party to party only."""
-
-    basis: FloatArray
 
 
 @dataclass(frozen=True)
@@ -276,10 +269,7 @@ class MaskedColumns(Message):
 
 @dataclass(frozen=True)
 class LabelSums(Message):
-    """Labels (n, K), masked, and a share (p + 1, K) of the sums of a guest's columns with them.
-
-    Party to party only: the analyst dealt the mask.
-    """
+    """Labels (n, K), masked, and a share (p + 1, K) of the sums of a guest's columns with them. Party to party only."""
 
     party: str
     masked: Integers

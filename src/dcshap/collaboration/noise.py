@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 
-__all__ = ["NOISE", "frozen_noise", "noise_scale", "record_digests", "text_digests"]
+__all__ = ["NOISE", "Words", "frozen_noise", "noise_scale", "record_digests", "text_digests"]
 
 NOISE = 0.2  # of the root mean square of a representation
 CHUNK = 8192  # records at a time; few enough for the processor's cache

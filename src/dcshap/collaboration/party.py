@@ -22,7 +22,7 @@ from dcshap.collaboration.anchor import Anchor
 from dcshap.collaboration.cautions import warn_of_lost_columns
 from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorDigest, AnchorSeed, Commit, Prepared
 from dcshap.collaboration.moments import Moments
-from dcshap.collaboration.noise import frozen_noise, noise_scale, record_digests
+from dcshap.collaboration.noise import Words, frozen_noise, noise_scale, record_digests
 from dcshap.collaboration.own_rows import OwnRows
 from dcshap.collaboration.randomness import fresh_seed
 from dcshap.collaboration.reduction import (
@@ -240,9 +240,13 @@ class Party:
         """The noise (n, m) on the representation of rows given as codes (n, M): the same whenever they are sent."""
         if self._noise_scale is None:
             raise NotFittedError(f"Party {self.name!r} has no noise yet: it must represent its rows first.")
-        by_name = np.argsort(self.agreement.schema.names)  # the order of columns changes nothing
-        digests = record_digests(codes[:, by_name], private_seed=self.private_seed)
+        digests = self._digests(codes)
         return frozen_noise(digests, self._noise_scale, private_seed=self.private_seed, map_name=self._map_name())
+
+    def _digests(self, codes: FloatArray) -> Words:
+        """Keyed digests (n, 3) of rows given as codes (n, M)."""
+        by_name = np.argsort(self.agreement.schema.names)  # the order of columns changes nothing
+        return record_digests(codes[:, by_name], private_seed=self.private_seed)
 
     def _map_name(self) -> str:
         """Names the reduction and the scale, so that the same noise never hides a row in two ways."""

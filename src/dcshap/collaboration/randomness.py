@@ -7,9 +7,10 @@ and a party's private stream has nothing in common with the one that all parties
 from __future__ import annotations
 
 import hashlib
-import secrets
 
 import numpy as np
+
+from dcshap._machine import random_bits
 
 __all__ = ["derived_seed", "fresh_seed", "stream"]
 
@@ -18,7 +19,7 @@ SEED_BITS = 128
 
 def fresh_seed() -> int:
     """A seed from the operating system's entropy."""
-    return secrets.randbits(SEED_BITS)
+    return random_bits(SEED_BITS)
 
 
 def derived_seed(seed: int, *purpose: str) -> int:

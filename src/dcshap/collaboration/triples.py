@@ -11,12 +11,12 @@ The dealer knows `A` and `B`, so neither `D` nor `E` may ever reach it. It deals
 from __future__ import annotations
 
 import hashlib
-import secrets
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from dcshap._machine import random_bytes
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError, ProtocolError
 
@@ -64,7 +64,7 @@ def seed_for(seed: bytes, name: str) -> bytes:
 
 def deal(n_rows: int, n_columns: int, n_labels: int, *, second: bytes | None = None) -> Triple:
     """Draw the randomness for a product of (n, q) with (n, K); the seed of `B` may be given."""
-    first, second = secrets.token_bytes(SEED_BYTES), secrets.token_bytes(SEED_BYTES) if second is None else second
+    first, second = random_bytes(SEED_BYTES), random_bytes(SEED_BYTES) if second is None else second
     A, B = expand(first, "A", n_rows, n_columns), expand(second, "B", n_rows, n_labels)
     return Triple(first, second, A.T @ B - expand(first, "C", n_columns, n_labels))
 

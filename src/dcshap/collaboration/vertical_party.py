@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import pandas as pd
 
+from dcshap._machine import random_bytes
 from dcshap._typing import Array, BoolArray, FloatArray
 from dcshap.collaboration.label_sums import GuestSums, HolderSums, Target, noisy_responses
 from dcshap.collaboration.labels import as_labels
@@ -73,7 +73,7 @@ class VerticalParty(Party):
     def send_pseudonym_key(self, to: str) -> PseudonymKey:  # noqa: ARG002 - all are sent the same
         """The key of the pseudonyms, from the party that leads; drawn now unless the party has one."""
         if self._key is None:
-            self._key = secrets.token_bytes(32)
+            self._key = random_bytes(32)
         return PseudonymKey(self._key)
 
     def receive_pseudonym_key(self, message: PseudonymKey) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
-from uuid import uuid4
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from dcshap._machine import new_identifier
 from dcshap._typing import Array, FloatArray
 from dcshap.audit import Audit, History, audit_party
 from dcshap.collaboration.agreement import Agreement
@@ -147,7 +147,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         # By name: the order in which parties are listed must not change the result.
         cast = Cast(tuple(sorted(parties)), holder=holder)
         parties[cast.parties[0]].anchor_seed = self._shared_seed()
-        analyst.run = uuid4().hex
+        analyst.run = new_identifier()
         earlier, self.sent_ = getattr(self, "sent_", []), []
         try:
             run_in_memory(protocol, cast, {**parties, ANALYST: analyst}, conductor=ANALYST, record=self._record)

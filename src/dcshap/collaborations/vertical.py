@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
-from uuid import uuid4
 
 import pandas as pd
 
+from dcshap._machine import new_identifier
 from dcshap._tables import as_frame
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement, Span
@@ -251,7 +251,7 @@ class VerticalCollaboration(CollaborationEstimator):
         X: Mapping[str, Any],
         *,
         view: str = FULL,
-        index: Literal["shapley", "owen"] = "shapley",
+        index: Literal["shapley", "owen"] = "owen",
         merged: bool = False,
         reference: Any = "anchor",
         n_background: int = N_BACKGROUND,
@@ -259,17 +259,17 @@ class VerticalCollaboration(CollaborationEstimator):
     ) -> PartyExplanation:
         """Explain the predictions of records, each party bringing its columns (n, M_i).
 
-        - `view="full", index="shapley"`: Algorithm 3, all features, for a third party that holds the record
-        - a party, `index="shapley"`: Algorithm 4, its features, and a "DC Features" bar per other party
-        - a party, `index="owen"`: its party view, the same players, and agrees with all other views
         - `view="full", index="owen"`: the union of the party views
+        - a party, `index="owen"`: its party view, its features and a "DC Features" bar per other party
+        - a party, `index="shapley"`: Algorithm 4, the same players; views differ a little from each other
+        - `view="full", index="shapley"`: Algorithm 3, which shows the analyst what each column adds and so decodes records
 
         Parameters
         ----------
         X : mapping of party name to table (n, M_i)
             Of the same records, known by a DataFrame's index or by position.
         view : str, default "full"
-        index : {"shapley", "owen"}, default "shapley"
+        index : {"owen", "shapley"}, default "owen"
         merged : bool, default False
             Algorithm 4 with one bar for all other parties together.
         reference : {"anchor", "background", "own", "mean", "medoid"} or mapping, default "anchor"
@@ -289,7 +289,7 @@ class VerticalCollaboration(CollaborationEstimator):
         if view != FULL:
             self._party(view)
         if merged and (view == FULL or index == "owen"):
-            raise InputError("`merged` belongs to Algorithm 4: one party's view by Shapley values.")
+            raise InputError("`merged` belongs to Algorithm 4: one party's view, with index='shapley'.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
         absent, engine = absent_in(options)
         analyst = AnsweringAnalyst(self.analyst_, **engine)
@@ -317,7 +317,7 @@ class VerticalCollaboration(CollaborationEstimator):
             raise InputError("At least one record must be asked for. Got none.")
         records = next(iter(held.values())).identifiers
         request = Request(
-            "", uuid4().hex, "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what)
+            "", new_identifier(), "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what)
         )
         asking = Asking(request, list(self.parties_))
         roles: dict[str, Any] = {

@@ -6,6 +6,7 @@ The methods `send_…` and `receive_…` are their parts in the protocols for re
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,6 +16,7 @@ from dcshap.collaboration.messages import RecordRepresentation
 from dcshap.collaboration.party import FULL
 from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
+from dcshap.exceptions import ProtocolError
 from dcshap.explanation.disclosures import (
     Answer,
     CoalitionTable,
@@ -59,6 +61,7 @@ class AnsweringParty:
 
     def receive_request(self, message: Request) -> None:
         """The request itself."""
+        self._require_same(message)
 
     def send_forward(self, to: str) -> Request:  # noqa: ARG002 - everybody sees the same request
         """The request, for the parties whose vectors this party's view needs."""
@@ -66,9 +69,18 @@ class AnsweringParty:
 
     def receive_forward(self, message: Request) -> None:
         """Another party's view needs this one's vectors."""
+        self._require_same(message)
+
+    def _require_same(self, message: Request) -> None:
+        if message != self._request:
+            raise ProtocolError("All messages of a request must be about the same one. Another was forwarded.")
 
     def send_vectors(self, to: str) -> RecordVectors:  # noqa: ARG002
-        """A vector per record, and of the reference, for another party's view."""
+        """A vector per record, and of the reference, for another party's view; computed once for all of them."""
+        return self._disclosed
+
+    @cached_property
+    def _disclosed(self) -> RecordVectors:
         return disclose(self._party, self._records, **self._against)
 
     def receive_vectors(self, message: RecordVectors) -> None:

@@ -28,6 +28,7 @@ from dcshap.schema import Schema
 
 __all__ = [
     "BACKGROUND",
+    "KINDS",
     "Reference",
     "background_of",
     "chosen_reference",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from uuid import uuid4
 
+from dcshap._machine import monotonic, new_identifier
 from dcshap.collaboration.messages import ANALYST, REQUESTER, Message
 from dcshap.collaboration.party import FULL
 from dcshap.exceptions import DcshapError, InputError, ProtocolError
@@ -67,7 +66,7 @@ class Requester:
         records: Sequence[Any],
         *,
         view: str = FULL,
-        index: str = "shapley",
+        index: str = "owen",
         merged: bool = False,
         reference: str = "anchor",
         n_background: int = N_BACKGROUND,
@@ -89,7 +88,7 @@ class Requester:
     def _ask(self, protocol: Protocol, records: Sequence[Any], **what: Any) -> Asking:
         request = Request(
             requester=self._identity.name,
-            identifier=uuid4().hex,
+            identifier=new_identifier(),
             collaboration=self._collaboration,
             run=self._run,
             protocol=protocol.name,
@@ -116,9 +115,9 @@ class _RequesterPost(Post):
 
     def bring(self, step: Step, messages: Mapping[str, Message | None]) -> list[Answered]:
         """Ask all parties; what they answer, and what the analyst adds."""
-        sealed, began = {to: self.sealed(step, to, message) for to, message in messages.items()}, time.perf_counter()
+        sealed, began = {to: self.sealed(step, to, message) for to, message in messages.items()}, monotonic()
         replies = self._exchange_all(self._session, sealed)
-        self.seconds = time.perf_counter() - began
+        self.seconds = monotonic() - began
         outcomes: dict[str, list[Answered] | DcshapError] = {}
         for to, asked in sealed.items():
             try:

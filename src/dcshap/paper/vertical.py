@@ -27,9 +27,9 @@ HORIZONTAL_ONLY = ("alignment",)
 
 # The paper's views are Algorithms 3 and 4; party views are the Owen values of the game with parties as blocks.
 VIEWS: Mapping[str, dict[str, Any]] = {
-    "all features, Algorithm 3": {},
-    "host, Algorithm 4": {"view": "host"},
-    "guest, Algorithm 4": {"view": "guest"},
+    "all features, Algorithm 3": {"index": "shapley"},
+    "host, Algorithm 4": {"view": "host", "index": "shapley"},
+    "guest, Algorithm 4": {"view": "guest", "index": "shapley"},
     "all features, party views": {"index": "owen"},
     "host, party view": {"view": "host", "index": "owen"},
     "guest, party view": {"view": "guest", "index": "owen"},

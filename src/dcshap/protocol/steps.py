@@ -38,7 +38,6 @@ from dcshap.collaboration.messages import (
     Resume,
     Settings,
     SharedModel,
-    SpanBasis,
     Targets,
 )
 from dcshap.exceptions import ProtocolError
@@ -174,8 +173,7 @@ _ANCHOR = (
 )
 _SHARED_SPAN = (
     Step("pair_key", "party", "later", PairKey, sealed=True, on=CALL, after=("drawn",)),
-    Step("moments", "party", "lead", MaskedMoments, sealed=True, on=CALL, after=("pair_key",)),
-    Step("basis", "lead", "party", SpanBasis, sealed=True, on=CALL, after=("moments",)),
+    Step("moments", "party", "party", MaskedMoments, sealed=True, on=CALL, after=("pair_key",)),
 )
 _MATCHING = (
     Step("pseudonym_key", "lead", "party", PseudonymKey, sealed=True, on=CALL, after=("drawn",)),

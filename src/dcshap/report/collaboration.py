@@ -47,7 +47,6 @@ KINDS = {
     "PairKey": "a key that two parties mask their sums with",
     "Targets": "which classes, or which range, a party's labels have",
     "MaskedMoments": "sums over a party's rows, masked",
-    "SpanBasis": "the subspace that all parties keep",
     "PseudonymKey": "the key that turns identifiers to pseudonyms",
     "Representation": "reduced anchor, reduced rows and labels",
     "Integration": "the party's alignment, and the model",

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from dcshap._yaml import NO_YAML, BoundedLoader, read_yaml
 from dcshap.exceptions import SchemaError
 
 __all__ = ["read_notation", "write_notation"]
@@ -19,12 +20,14 @@ _LABELS = ("categories", "typical", "rest")
 def read_notation(text: str) -> Any:
     """The plain content of a schema's YAML text."""
     try:
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+        tree = yaml.compose(text, Loader=BoundedLoader)
         problems = list(_problems(tree))
         if problems:
             raise SchemaError("The schema cannot be read. " + " ".join(problems))
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        return read_yaml(text)
+    except SchemaError:
+        raise
+    except (yaml.YAMLError, *NO_YAML) as error:
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f" Look at line {mark.line + 1}."
         raise SchemaError(f"The schema is not valid YAML.{where}") from error

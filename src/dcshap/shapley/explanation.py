@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from dcshap._bytes import UNREADABLE, array_bytes, read_array
+from dcshap._bytes import UNREADABLE, array_bytes, read_array, read_zip, zip_bytes
 from dcshap._typing import Array, BoolArray, FloatArray, IntArray
 from dcshap.exceptions import InputError, StorageError
 from dcshap.shapley.archive import table_from, written_table
@@ -240,14 +239,14 @@ class Explanation:
         """Write to one file, a zip of plain arrays, JSON and Arrow tables. Nothing in it can run code."""
         about = {"format": _FORMAT, "kind": type(self).__name__}
         about |= {name: getattr(self, name) for name in _TEXTS + self._LABELS}
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-            for name in _ARRAYS:
-                file.writestr(f"{name}.npy", array_bytes(getattr(self, name)))
-            for name in _TABLES:
-                kind, content = written_table(getattr(self, name), what=name)
-                about[f"{name}_kind"] = kind
-                file.writestr(f"{name}.table", content)
-            file.writestr("about.json", json.dumps(about))
+        members = {f"{name}.npy": array_bytes(getattr(self, name)) for name in _ARRAYS}
+        for name in _TABLES:
+            about[f"{name}_kind"], members[f"{name}.table"] = written_table(getattr(self, name), what=name)
+        data = zip_bytes(members | {"about.json": json.dumps(about).encode()}, compressed=True)
+        if isinstance(path, str | Path):
+            Path(path).write_bytes(data)
+        else:
+            path.write(data)
 
     @classmethod
     def load(cls, path: str | Path | IO[bytes]) -> Self:
@@ -260,16 +259,16 @@ class Explanation:
         """
         content = Path(path).read_bytes() if isinstance(path, str | Path) else path.read()
         try:
-            with zipfile.ZipFile(io.BytesIO(content)) as file:
-                about = json.loads(file.read("about.json"))
-                if about["format"] != _FORMAT:
-                    raise StorageError(f"The file must be a {_FORMAT!r}. Got {about['format']!r}.")
-                arrays: dict[str, Any] = {name: read_array(io.BytesIO(file.read(f"{name}.npy"))) for name in _ARRAYS}
-                tables = {name: table_from(about[f"{name}_kind"], file.read(f"{name}.table")) for name in _TABLES}
+            files = read_zip(content)
+            about = json.loads(files["about.json"])
+            if about["format"] != _FORMAT:
+                raise StorageError(f"The file must be a {_FORMAT!r}. Got {about['format']!r}.")
+            arrays: dict[str, Any] = {name: read_array(io.BytesIO(files[f"{name}.npy"])) for name in _ARRAYS}
+            tables = {name: table_from(about[f"{name}_kind"], files[f"{name}.table"]) for name in _TABLES}
             kind = cls._named(about.get("kind", cls.__name__))
             return kind(**arrays, **tables, **kind._labels_from(about))
-        except (FileNotFoundError, ModuleNotFoundError):
-            raise  # neither is damage: no such file, or the table's library is not installed
+        except ModuleNotFoundError as error:
+            raise StorageError("The file's tables are of a library that is not installed here.") from error
         except UNREADABLE as error:
             raise StorageError("The file must be an explanation that was saved whole. It is damaged.") from error
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
-from dcshap._bytes import UNREADABLE
+from dcshap._bytes import UNREADABLE, read_zip, require_array, zip_bytes
 from dcshap.exceptions import StorageError
 
 __all__ = ["read_model", "require_trusted", "untrusted_types", "write_model"]
 
+_PARTS = "schema.json"  # where skops says what a model is made of
+_ADDRESS = re.compile(r'("__id__": )(\d+)')
 # Parts of scikit-learn's own estimators that skops does not know: plain arrays in compiled clothes. And boosted trees,
 # which their libraries write and read as data, in formats of their own.
 TRUSTED = frozenset(
@@ -48,8 +53,22 @@ def write_model(model: Any) -> bytes:
     """An estimator as bytes, through skops."""
     from skops import io as skops  # noqa: PLC0415 - takes a second to import
 
-    data: bytes = skops.dumps(model)
-    return data
+    return zip_bytes(_numbered(read_zip(skops.dumps(model))))
+
+
+def _numbered(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of a model, its parts counted instead of called by their addresses in memory.
+
+    The same model gives the same bytes, and nobody is told how the memory of another's process is laid out.
+    """
+    text = files[_PARTS].decode()
+    numbers: dict[str, int] = {}
+    text = _ADDRESS.sub(lambda found: f"{found[1]}{numbers.setdefault(found[2], len(numbers) + 1)}", text)
+    numbered = {}
+    for at, (name, content) in enumerate((n, c) for n, c in files.items() if n != _PARTS):
+        numbered[f"{at}{Path(name).suffix}"] = content
+        text = text.replace(f'"{name}"', f'"{at}{Path(name).suffix}"')
+    return numbered | {_PARTS: text.encode()}
 
 
 def untrusted_types(data: bytes, *, trusted: Sequence[str] = ()) -> set[str]:
@@ -57,6 +76,7 @@ def untrusted_types(data: bytes, *, trusted: Sequence[str] = ()) -> set[str]:
     from skops import io as skops  # noqa: PLC0415 - takes a second to import
 
     try:
+        _require_size(data)
         return set(skops.get_untrusted_types(data=data)) - TRUSTED - set(trusted)
     except UNREADABLE as error:
         raise StorageError("A model could not be read: the file is damaged or from another version.") from error
@@ -80,3 +100,13 @@ def read_model(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
         return skops.loads(data, trusted=skops.get_untrusted_types(data=data))
     except UNREADABLE as error:
         raise StorageError("A model could not be read: the file is damaged or from another version.") from error
+
+
+def _require_size(data: bytes) -> None:
+    """Refuse a model that claims more than it brings, with a ValueError, before skops unpacks it."""
+    for name, part in read_zip(data).items():
+        if name.endswith(".npy"):
+            require_array(io.BytesIO(part))
+        elif name.endswith(".npz"):  # a sparse matrix
+            for inner in read_zip(part).values():
+                require_array(io.BytesIO(inner))

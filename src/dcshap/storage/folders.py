@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from dcshap._bytes import UNREADABLE, archive_bytes, read_archive
+from dcshap._disk import create, make_folder, remove, rename
+from dcshap._machine import new_identifier
 from dcshap._typing import Array
 from dcshap.exceptions import InputError, StorageError
 from dcshap.storage.estimators import read_model, require_trusted, untrusted_types, write_model
@@ -71,14 +72,17 @@ def write_tree(folder: str | Path, states: Mapping[str, State], *, files: Mappin
     """
     target = Path(folder).resolve()
     require_writable(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as aside:
-        fresh = Path(aside) / "new"
+    aside = target.parent / f".{target.name}-{new_identifier()}"
+    try:
+        make_folder(aside)
+        fresh = aside / "new"
         _write_state(fresh, states[""], files or {})
         for name, state in states.items():
             if name:
                 _write_state(fresh / name, state, {})
-        _swap(fresh, target, Path(aside))
+        _swap(fresh, target, aside)
+    finally:
+        remove(aside)
 
 
 def require_writable(folder: str | Path) -> None:
@@ -114,9 +118,9 @@ def _swap(fresh: Path, target: Path, aside: Path) -> None:
     """
     _settle(target, aside)  # a swap that was cut short
     if target.exists():
-        target.rename(_earlier(target))
+        rename(target, _earlier(target))
     try:
-        fresh.rename(target)
+        rename(fresh, target)
     finally:
         _settle(target, aside)
 
@@ -125,7 +129,7 @@ def _settle(target: Path, aside: Path) -> None:
     """Throw an earlier folder away if a later one has taken its place; put it back otherwise."""
     earlier = _earlier(target)
     if earlier.exists():
-        earlier.rename(Path(tempfile.mkdtemp(dir=aside)) / "earlier" if target.exists() else target)
+        rename(earlier, aside / f"earlier-{new_identifier()}" if target.exists() else target)
 
 
 def _write_state(folder: Path, state: State, more: Mapping[str, bytes]) -> None:
@@ -143,12 +147,9 @@ def _write_state(folder: Path, state: State, more: Mapping[str, bytes]) -> None:
     files[CONTENTS] = json.dumps(contents | {"sha256": _digest(contents)}, indent=1).encode()
     if any(name in files or Path(name).name != name for name in more):
         raise InputError(f"More files must have plain names other than {list(files)}. Got {list(more)}.")
-    folder.mkdir(mode=0o700)
+    make_folder(folder)
     for name, data in (files | dict(more)).items():
-        with (folder / name).open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())  # or a power cut after the renames would leave a folder of empty files
+        create(folder / name, data)
 
 
 def plain(value: Any) -> Any:

@@ -1,19 +1,24 @@
 """Makes one site's processes misbehave, as the file in `DCSHAP_SABOTAGE` says; Python imports it when it starts.
 
 nan, shape: a representation that is not what it must be.
+clock: the process's clock is an hour ahead.
+full: what was trained cannot be kept, as on a disk that is full.
 record: every frame that reaches the process is written to a file beside it, as it came off the wire.
 Anything else: the process behaves. Every run has a process of its own, so the next run obeys what the file says then.
 """
 
 from __future__ import annotations
 
+import errno
 import importlib.abc
 import importlib.machinery
 import os
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 FILE = Path(os.environ.get("DCSHAP_SABOTAGE", os.devnull))
@@ -41,9 +46,26 @@ def record(module: Any) -> None:
     module.ConnManager.process_frame_task = recorded
 
 
+def hasten(module: Any) -> None:
+    module.time = SimpleNamespace(**{**vars(module.time), "time": lambda: time.time() + 3600})
+
+
+def fill(module: Any) -> None:
+    def prepare(self: Any, run: str, save: Any) -> None:
+        def saving(path: Path) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+        original(self, run, saving)
+
+    original = module.Runs.prepare
+    module.Runs.prepare = prepare
+
+
 CHANGES: dict[str, tuple[str, Callable[[Any], None]]] = {
     "nan": ("dcshap.collaboration.horizontal_party", spoil),
     "shape": ("dcshap.collaboration.horizontal_party", spoil),
+    "clock": ("dcshap.federation.seals.envelopes", hasten),
+    "full": ("dcshap.federation.site.runs", fill),
     "record": ("nvflare.fuel.f3.sfm.conn_manager", record),
 }
 

@@ -16,7 +16,6 @@ import hmac
 import io
 import json
 import math
-import secrets
 import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,6 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dcshap._bytes import read_array
+from dcshap._machine import random_bytes
 from dcshap._tables import is_missing
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
@@ -57,7 +57,7 @@ _digests: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # a forest takes a 
 
 def fresh_opening() -> str:
     """A new opening, as it can be written on paper."""
-    return grouped(secrets.token_bytes(OPENING))
+    return grouped(random_bytes(OPENING))
 
 
 def opening_bytes(opening: str) -> bytes:

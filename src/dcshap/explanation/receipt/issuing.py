@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dcshap._machine import now
 from dcshap._tables import row_cells
 from dcshap._typing import FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
@@ -59,7 +60,7 @@ def receipt_of(
     statement = Receipt(
         party=party.name,
         run=party.run,
-        written=datetime.now(UTC).isoformat(timespec="seconds"),
+        written=datetime.fromtimestamp(now(), UTC).isoformat(timespec="seconds"),
         view=chosen.view,
         index=chosen.index,
         method=chosen.method,

@@ -15,14 +15,17 @@ from nvflare.fuel.f3.cellnet.fqcn import FQCN
 
 from dcshap.collaboration.messages import ANALYST
 from dcshap.exceptions import DcshapError, FederationError
+from dcshap.federation.flare.launcher import end_with_parent
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.post import refusal
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.party_site import PartySite
 
-__all__ = ["TOPIC", "PartyExecutor", "as_shareable"]
+__all__ = ["ALIVE", "TOPIC", "PartyExecutor", "as_shareable"]
 
 TOPIC = "dcshap"
+ALIVE = "dcshap.alive"  # asked by the analyst again and again; the answer says that the party's process is there
+GRACE = 5.0  # seconds that a run's process has to end by itself once its site has ended
 
 
 class PartyExecutor(Executor):  # type: ignore[misc]  # nvflare is untyped
@@ -44,7 +47,9 @@ class PartyExecutor(Executor):  # type: ignore[misc]  # nvflare is untyped
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Listen once the run starts."""
         if event_type == EventType.START_RUN:
+            end_with_parent(grace=GRACE)
             self._engine, self._name = fl_ctx.get_engine(), fl_ctx.get_identity_name()
+            self._engine.register_aux_message_handler(topic=ALIVE, message_handle_func=_alive)
             self._engine.register_aux_message_handler(topic=TOPIC, message_handle_func=self._asked)
 
     def execute(
@@ -86,6 +91,10 @@ class PartyExecutor(Executor):  # type: ignore[misc]  # nvflare is untyped
             raise FederationError(f"{to!r} cannot be reached by {self._name!r}. Is it running?")
         body: bytes = answered["body"]
         return body
+
+
+def _alive(topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG001 - the engine's signature
+    return as_shareable(b"")
 
 
 def as_shareable(body: bytes) -> Shareable:

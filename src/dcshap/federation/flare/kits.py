@@ -21,6 +21,10 @@ __all__ = ["Kit", "secure_party", "secure_server"]
 
 Role = Literal["server", "party", "requester"]
 _FILES: dict[Role, str] = {"server": "fed_server.json", "party": "fed_client.json", "requester": "fed_admin.json"}
+_WATCHMAN = "dcshap.federation.flare.watchman.Watchman"
+_HEARTBEAT = 4  # seconds between a party's heartbeats
+# A run waits until all its parties are connected: it is tried often, and at most this long before it is submitted anew.
+_SCHEDULING = {"max_jobs": 32, "min_schedule_interval": 1.0, "max_schedule_interval": 2.0, "max_schedule_count": 500}
 _LOG_RECEIVER = "nvflare.app_common.logging.job_log_receiver.JobLogReceiver"
 
 # What each role may do at a site. Whatever is not named is refused.
@@ -83,10 +87,11 @@ class Kit:
     def command(self) -> list[str]:
         """How the engine is started for this kit."""
         module = {"server": "server.server_train", "party": "client.client_train"}[self.role]
-        named = [f"uid={self.name}"] if self.role == "party" else []
+        named = [f"uid={self.name}", f"heart_beat_interval={_HEARTBEAT}"] if self.role == "party" else []
         return [
             "-u",
             "-m",
+            "dcshap.federation.flare.launcher",
             f"nvflare.private.fed.app.{module}",
             "-m",
             str(self.folder),
@@ -122,6 +127,11 @@ def secure_server(kit: Kit) -> None:
     for component in resources["components"]:
         if component["id"] == "job_manager":
             component["args"]["uri_root"] = str(store / "jobs")
+        if component["id"] == "job_scheduler":
+            component["args"] = _SCHEDULING
+    resources["components"].append(
+        {"id": "watchman", "path": _WATCHMAN, "args": {"folder": str(kit.folder / "dcshap")}}
+    )
     _write(kit, "resources.json", resources)
     _write(kit, "authorization.json", _permissions(lead=_LEAD_AT_SERVER, member=_MEMBER_AT_SERVER))
     _logs(kit)

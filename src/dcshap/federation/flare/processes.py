@@ -1,37 +1,33 @@
-"""Sites as processes: started, watched, and ended with everything they have started themselves."""
+"""Sites as processes: one per kit, watched, and ended with everything they have started themselves."""
 
 from __future__ import annotations
 
+import fcntl
 import os
-import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 import psutil
 
-from dcshap.exceptions import FederationError
+from dcshap.exceptions import FederationError, StorageError
 from dcshap.federation.flare.kits import Kit
-from dcshap.federation.seals.identity import Identity
+from dcshap.federation.flare.listening import server_of
 
-__all__ = ["SiteProcess", "free_port", "run_in_foreground"]
+__all__ = ["SiteProcess", "free_port", "is_running"]
 
 _GRACE = 5.0  # seconds between asking a process to end and ending it
 _ENGINE = "nvflare.private."  # how the modules of the engine's processes begin
 _LOOK = 0.2  # seconds between looks at a process
-# What the engine prints once a site is up, and what keeps it from that.
-_UP = {"party": "Successfully registered client", "server": "Server started"}
-_NOT_UP = {
-    "party": "The analyst's server has not let this party in yet: it is not running, cannot be reached, or does not "
-    "accept this certificate. It is asked again and again.",
-    "server": "The server is not up yet: the port may be in use, or the host's name may not be this machine's.",
-}
+_LOCK = "site.lock"
+_LONGEST_CONSOLE = 10_000_000  # bytes of what the engine prints; its own logs rotate by themselves
+_UP = "Successfully registered client"  # what the engine prints once a party is let in
 
 
 def free_port() -> int:
@@ -56,6 +52,7 @@ class SiteProcess:
         self.kit = kit
         self._env = {**os.environ, "PYTHONWARNINGS": "ignore", **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
+        self._began = 0
 
     @property
     def log(self) -> Path:
@@ -73,30 +70,50 @@ class SiteProcess:
         return 0 if self._process is None else int(self._process.returncode or 0)
 
     def start(self) -> Self:
-        """Start the process; it answers some seconds later."""
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
-                [sys.executable, *self.kit.command()],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                cwd=self.kit.folder,
-                env=self._env,
-                start_new_session=True,
-            )
+        """Start the process; it answers some seconds later.
+
+        Raises
+        ------
+        FederationError
+            If the site is running already: two engines of one name would throw each other out.
+        """
+        with _locked(self.kit) as lock:
+            _end_leftovers(self.kit)
+            if self.log.exists() and self.log.stat().st_size > _LONGEST_CONSOLE:
+                self.log.replace(self.log.with_suffix(".1.txt"))
+            self._began = self.log.stat().st_size if self.log.exists() else 0
+            with self.log.open("ab") as log:
+                self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+                    [sys.executable, *self.kit.command()],
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL,
+                    cwd=self.kit.folder,
+                    env=self._env,
+                    start_new_session=True,
+                    pass_fds=[lock.fileno()],  # the lock is held for as long as the process lives
+                )
+            lock.truncate(0)
+            lock.write(str(self._process.pid))
+            lock.flush()
         return self
 
+    def is_up(self) -> bool:
+        """Whether the site can be used: a server listens on its port itself, a party was let in."""
+        if self.kit.role == "server":
+            port = server_of(self.kit.folder)[1]
+            return any(port in _listened_on(process) for process in self.processes())
+        return self.said(_UP, since=self._began)
+
     def wait_for_port(self, port: int, *, timeout: float) -> None:
-        """Wait until the process listens."""
+        """Wait until the process itself listens."""
         until = time.monotonic() + timeout
         while time.monotonic() < until:
             if not self.running:
                 raise FederationError(f"{self.kit.name!r} ended while it was starting. {self.log} says why.")
-            try:
-                with socket.create_connection(("127.0.0.1", port), timeout=1.0):
-                    return
-            except OSError:
-                time.sleep(0.2)
+            if any(port in _listened_on(process) for process in self.processes()):
+                return
+            time.sleep(_LOOK)
         raise FederationError(f"{self.kit.name!r} did not listen within {timeout:g} s. {self.log} says why.")
 
     def said(self, text: str, *, since: int = 0) -> bool:
@@ -108,19 +125,14 @@ class SiteProcess:
             return text.encode() in log.read()
 
     def processes(self) -> list[psutil.Process]:
-        """The site's process and those of its runs.
-
-        A run's process is in a session of its own, and may outlive the site's process; its arguments name the kit, and
-        the engine's module, which those of whoever started the site do not.
-        """
-        found = {}
-        for process in psutil.process_iter(["cmdline"]):
-            arguments = process.info["cmdline"] or []
-            if str(self.kit.folder) in arguments and any(each.startswith(_ENGINE) for each in arguments):
-                found[process.pid] = process
-        if self._process is not None and psutil.pid_exists(self._process.pid):
-            found[self._process.pid] = psutil.Process(self._process.pid)
-        return list(found.values())
+        """The site's own process and everything it has started, its runs among them."""
+        if self._process is None or not psutil.pid_exists(self._process.pid):
+            return []
+        try:
+            site = psutil.Process(self._process.pid)
+            return [site, *site.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
 
     def stop(self) -> None:
         """End the site and its runs."""
@@ -150,36 +162,56 @@ class SiteProcess:
         self.stop()
 
 
+@contextmanager
+def _locked(kit: Kit) -> Iterator[TextIO]:
+    """The file that a site's process holds locked while it lives; refused while another holds it."""
+    path = kit.folder / _LOCK
+    try:
+        file = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written ({error.strerror}). The site must own its folder.") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.seek(0)
+            raise FederationError(
+                f"{kit.name!r} is running already, as process {file.read().strip()}. End that one first."
+            ) from error
+        yield file
+
+
+def is_running(kit: Kit) -> bool:
+    """Whether a process of the site is running, whoever has started it."""
+    try:
+        with _locked(kit):
+            return False
+    except FederationError:
+        return True
+
+
+def _end_leftovers(kit: Kit) -> None:
+    """End runs whose site has ended; called with the lock held, so that nobody else's are met."""
+    left = []
+    for process in psutil.process_iter(["cmdline"]):
+        arguments = process.info["cmdline"] or []
+        if str(kit.folder) in arguments and any(each.startswith(_ENGINE) for each in arguments):
+            left.append(process)
+            _ignoring_gone(process.kill)
+    psutil.wait_procs(left, timeout=_GRACE)
+
+
+def _listened_on(process: psutil.Process) -> set[int]:
+    """The ports that a process listens on."""
+    try:
+        connections = process.net_connections(kind="tcp")
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return set()
+    return {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
+
+
 def _ignoring_gone(action: object) -> None:
     try:
         action()  # type: ignore[operator]
     except psutil.NoSuchProcess:
         return
-
-
-def run_in_foreground(kit: Kit, tell: Callable[[str], None], *, patience: float = 30.0) -> int:
-    """Run a site until it ends, or until this process is interrupted or told to end; what it returned.
-
-    Parameters
-    ----------
-    kit : Kit
-    tell : callable
-        Is told that the site is up; and, where it is not after some `patience` (in seconds), what that may be due to.
-    """
-    Identity(kit.startup)  # the engine waits without a word where its certificate is missing or another authority's
-    site, told = SiteProcess(kit), threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: told.set())
-    began = site.log.stat().st_size if site.log.exists() else 0
-    waiting, until = True, time.monotonic() + patience
-    with site:
-        tell(f"{kit.name} is starting; {site.log} has the engine's own words. Interrupt to end.")
-        while site.running and not told.wait(_LOOK):
-            if waiting and site.said(_UP[kit.role], since=began):
-                waiting = False
-                tell(f"{kit.name} is up.")
-            elif waiting and time.monotonic() >= until:
-                until = float("inf")
-                tell(_NOT_UP[kit.role])
-        ended = not told.is_set()
-    return site.returncode if ended else 0

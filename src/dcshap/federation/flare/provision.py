@@ -6,7 +6,11 @@ send each other. No private key leaves its owner; a request holds none.
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import tempfile
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +19,25 @@ from typing import Any
 import yaml
 
 from dcshap.collaboration.party import require_name
-from dcshap.exceptions import FederationError, InputError, StorageError
+from dcshap.exceptions import FederationError, InputError, PrivacyError, StorageError
 from dcshap.federation.flare.job import write_job
 from dcshap.federation.flare.kits import Kit, secure_server
 from dcshap.federation.flare.local import run_nvflare
 from dcshap.federation.site.analyst_site import RunSettings
 from dcshap.federation.site.configuration import require_collaboration
 
-__all__ = ["Project", "approve", "init_project", "make_authority", "make_kit", "request_certificate"]
+__all__ = [
+    "Asked",
+    "Project",
+    "approve",
+    "init_project",
+    "make_authority",
+    "make_kit",
+    "read_request",
+    "renew",
+    "request_certificate",
+    "require_listed",
+]
 
 _ROLES = ("lead", "member")
 
@@ -129,8 +144,82 @@ def make_authority(profile: str | Path, folder: str | Path) -> str:
 
 def request_certificate(participant: str | Path, folder: str | Path) -> Path:
     """Make a participant's key, and the request for its certificate; the key stays in the folder."""
+    _require_new(Path(folder), "A renewal is a new request, with a new key")
     run_nvflare("cert", "request", "-p", str(participant), "--out", str(folder))
     return _one(Path(folder), "*.request.zip")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who asks the authority for what.
+
+    Attributes
+    ----------
+    name, organisation : str
+    role : str
+        "analyst", "party", "lead" or "member".
+    project : str
+    key : str
+        The fingerprint of the key that would be certified.
+    """
+
+    name: str
+    organisation: str
+    role: str
+    project: str
+    key: str
+
+
+def read_request(request: str | Path) -> Asked:
+    """What a participant's request asks for."""
+    try:
+        with zipfile.ZipFile(request) as file:
+            content = json.loads(_limited(file, "request.json"))
+            (entry,) = yaml.safe_load(_limited(file, "site.yaml"))["participants"]
+        role = _role_of(entry)
+        asked = Asked(
+            str(entry["name"]), str(entry["org"]), role, str(content["project"]), content["public_key_sha256"]
+        )
+        said = (content["name"], content["org"], content.get("cert_role") or role)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError, zipfile.BadZipFile) as error:
+        raise InputError(f"{request} must be a request, as the participant's own command wrote it.") from error
+    if said != (asked.name, asked.organisation, asked.role):
+        raise InputError(f"{request} asks for two different things: it was changed after it was made. Sign nothing.")
+    return asked
+
+
+def require_listed(asked: Asked, participants: str | Path) -> None:
+    """Refuse a request that is not what the project's list has for its author."""
+    path = Path(participants)
+    listed = {}
+    for file in sorted(path.glob("*.yaml")):
+        try:
+            for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["participants"]:
+                listed[str(entry["name"])] = (str(entry["org"]), _role_of(entry))
+        except (OSError, KeyError, TypeError, yaml.YAMLError) as error:
+            raise InputError(f"{file} must be a participant's file, as `dcshap federation init` wrote it.") from error
+    if not listed:
+        raise InputError(
+            f"{path} must hold the project's participants, as `init` wrote them. Say --participants FOLDER."
+        )
+    if asked.name not in listed:
+        raise PrivacyError(f"{asked.name!r} is not on the project's list {sorted(listed)}. Nothing was signed.")
+    expected = listed[asked.name]
+    if expected != (asked.organisation, asked.role):
+        raise PrivacyError(
+            f"{asked.name!r} is on the project's list as {expected[1]!r} of {expected[0]!r}, and asks to be "
+            f"{asked.role!r} of {asked.organisation!r}. Nothing was signed."
+        )
+
+
+def _role_of(entry: Mapping[str, Any]) -> str:
+    kinds = {"server": "analyst", "client": "party", "admin": str(entry.get("role"))}
+    return kinds[str(entry["type"])]
+
+
+def _limited(file: zipfile.ZipFile, name: str, most: int = 100_000) -> bytes:
+    with file.open(name) as part:
+        return part.read(most)
 
 
 def approve(request: str | Path, *, authority: str | Path, profile: str | Path, folder: str | Path) -> Path:
@@ -138,6 +227,8 @@ def approve(request: str | Path, *, authority: str | Path, profile: str | Path, 
     signed = Path(folder) / Path(request).name.replace(".request.zip", ".signed.zip")
     if signed.name == Path(request).name:
         raise InputError("A request must be a file *.request.zip, as the participant made it.")
+    if signed.exists():
+        raise StorageError(f"{signed} exists already. To sign a renewal, say another folder: --out FOLDER.")
     signed.parent.mkdir(parents=True, exist_ok=True)
     run_nvflare("cert", "approve", "-c", str(authority), "--profile", str(profile), "--out", str(signed), str(request))
     return signed
@@ -151,6 +242,27 @@ def make_kit(signed: str | Path, *, request: str | Path, fingerprint: str, folde
     if kit.role == "server":
         secure_server(kit)
     return kit
+
+
+def renew(signed: str | Path, *, request: str | Path, fingerprint: str, kit: Kit) -> Kit:
+    """Put a renewed certificate and its key into a kit; what it was configured for, and has trained, stays.
+
+    The old ones are kept beside it, in `startup.old`.
+    """
+    with tempfile.TemporaryDirectory(dir=kit.folder) as folder:
+        renewed = make_kit(signed, request=request, fingerprint=fingerprint, folder=folder)
+        if (renewed.role, renewed.name, renewed.organisation) != (kit.role, kit.name, kit.organisation):
+            raise InputError(f"The new certificate must be of {kit.name!r}. It is of {renewed.name!r}.")
+        aside = kit.folder / "startup.old"
+        shutil.rmtree(aside, ignore_errors=True)
+        kit.startup.replace(aside)
+        renewed.startup.replace(kit.startup)
+    return Kit.load(kit.folder, kit.role)
+
+
+def _require_new(folder: Path, why: str) -> None:
+    if folder.exists() and any(folder.iterdir()):
+        raise StorageError(f"{folder} must be new or empty. It holds files. {why}: say another folder with --out.")
 
 
 def _fingerprint(printed: str) -> str:

@@ -7,49 +7,29 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
-
-from nvflare.fuel.flare_api import api_spec as engine
-from nvflare.fuel.flare_api.flare_api import Session as EngineSession
-from nvflare.fuel.flare_api.flare_api import new_secure_session
-from nvflare.tool.cli_output import set_output_format
 
 from dcshap.exceptions import FederationError
 from dcshap.explanation.statement import PartyExplanation
-from dcshap.federation.flare.job import NAME_BEGINS, write_job
-from dcshap.federation.flare.kits import Kit
+from dcshap.federation.flare.connection import REFUSED, UNREACHABLE, Connection, collaboration_of
+from dcshap.federation.flare.job import write_job
+from dcshap.federation.operation.wishes import order_to_end
 from dcshap.federation.requester import Requester
-from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.refusals import as_error
 from dcshap.federation.site.analyst_site import RunSettings
 from dcshap.storage import write_model
 
 __all__ = ["Session"]
 
-_REFUSED = (engine.AuthenticationError, engine.AuthorizationError)
-_UNREACHABLE = (
-    engine.CommandError,
-    engine.InternalError,
-    engine.InvalidJobDefinition,
-    engine.InvalidTarget,
-    engine.JobNotDone,
-    engine.JobNotFound,
-    engine.JobNotRunning,
-    engine.NoClientsAvailable,
-    engine.NoConnection,
-    engine.NoReply,
-    engine.SessionClosed,
-    RuntimeError,  # what the engine raises for everything else
-)
-_ALIVE = ("RUNNING", "DISPATCHED", "SUBMITTED")
+_UNDER_WAY = ("training", "starting")
+_ANSWERING = ("serving", "waiting for parties")  # states of a run that was trained, and is to answer
 _POLL = 0.25
-_AT_ONCE = 5.0  # seconds that a run may take to say how far it is
+_SOON = 0.02  # seconds until an answer is fetched for the first time after it was asked for
 Watch = Callable[[dict[str, Any]], None]
 
 
-class Session:
+class Session(Connection):
     """A session with the analyst's server.
 
     Parameters
@@ -61,51 +41,10 @@ class Session:
     """
 
     def __init__(self, kit: str | Path, *, timeout: float = 30.0) -> None:
-        self.kit = Kit.load(kit, "requester")
-        self.identity = Identity(self.kit.startup)
-        self.timeout = timeout
-        self._session: EngineSession | None = None
+        super().__init__(kit, timeout=timeout)
         self._jobs: dict[str, str] = {}
         self._requesters: dict[str, Requester] = {}
         self.timings: dict[str, Any] = {}
-
-    def __enter__(self) -> Self:
-        set_output_format("json")  # what the engine says of itself then goes to stderr
-        try:
-            self._session = new_secure_session(self.kit.name, str(self.kit.folder), timeout=self.timeout)
-            self._session.set_timeout(self.timeout)
-        except _REFUSED as error:
-            raise FederationError(f"The server does not let {self.kit.name!r} in.") from error
-        except _UNREACHABLE as error:
-            raise FederationError("The analyst's server cannot be reached. Is it running?") from error
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._session is not None:
-            self._session.close()
-
-    @property
-    def session(self) -> EngineSession:
-        """The engine's session."""
-        if self._session is None:
-            raise FederationError("Use a Session in a `with` statement.")
-        return self._session
-
-    # --- who is there -----------------------------------------------------------------------------------------
-
-    def connected(self) -> list[str]:
-        """The parties that are connected to the server."""
-        return sorted(client.name for client in self._call(self.session.get_connected_client_list))
-
-    def wait_for(self, parties: Sequence[str], *, timeout: float) -> None:
-        """Wait until all parties are connected."""
-        until = time.monotonic() + timeout
-        while missing := sorted(set(parties) - set(self.connected())):
-            if time.monotonic() >= until:
-                raise FederationError(f"{missing} did not connect within {timeout:g} s. Is every party started?")
-            time.sleep(_POLL)
 
     # --- runs ----------------------------------------------------------------------------------------------------
 
@@ -117,6 +56,7 @@ class Session:
         kind: str,
         parties: Sequence[str],
         alignment: str = "auto",
+        at_once: int = 8,
         timeout: float = 60.0,
         watch: Watch | None = None,
     ) -> dict[str, Any]:
@@ -129,6 +69,8 @@ class Session:
         kind : {"horizontal", "vertical"}
         parties : sequence of str
         alignment : {"auto", "affine", "svd", "orthogonal"}
+        at_once : int
+            Requests that are answered at the same time.
         timeout : float
             Seconds that a party may take for each step, and all of them together to connect.
         watch : callable, optional
@@ -142,124 +84,149 @@ class Session:
             model=base64.b64encode(write_model(model)).decode(),
             alignment=alignment,
             timeout=timeout,
+            at_once=at_once,
         )
         return self._run(settings, watch)
 
     def serve(
-        self, collaboration: str, *, parties: Sequence[str], timeout: float = 60.0, watch: Watch | None = None
+        self,
+        collaboration: str,
+        *,
+        parties: Sequence[str],
+        at_once: int = 8,
+        timeout: float = 60.0,
+        watch: Watch | None = None,
     ) -> dict[str, Any]:
         """Have a vertical collaboration that was trained before answer requests again."""
-        settings = RunSettings(collaboration, "vertical", tuple(sorted(parties)), timeout=timeout)
+        settings = RunSettings(collaboration, "vertical", tuple(sorted(parties)), timeout=timeout, at_once=at_once)
         return self._run(settings, watch)
 
     def _run(self, settings: RunSettings, watch: Watch | None) -> dict[str, Any]:
-        self._end(settings.collaboration)
+        self._break_off_trainings(settings.collaboration)
         self.wait_for(settings.parties, timeout=settings.timeout)
         with tempfile.TemporaryDirectory() as folder:
-            job = self._call(self.session.submit_job, str(write_job(folder, settings)))
-        self._jobs[settings.collaboration] = job
-        self._requesters.pop(settings.collaboration, None)
-        until = time.monotonic() + settings.timeout
+            job = self.call(self.session.submit_job, str(write_job(folder, settings)))
+        until, begun = time.monotonic() + settings.timeout, False
         while True:
             status = self._status_of(job)
             if status is None:
-                self._require_starting(job, until, settings.timeout)
+                self._require_alive(job, until, settings, begun=begun)
             else:
-                until = time.monotonic() + settings.timeout
+                until, begun = time.monotonic() + settings.timeout, True
                 if watch is not None:
                     watch(status)
                 if status["error"] is not None:
                     raise as_error(status["error"])
-                if status["state"] != "training":
+                if status["state"] not in _UNDER_WAY:
+                    self._forget(settings.collaboration)
+                    self._jobs[settings.collaboration] = job
                     return status
             time.sleep(_POLL)
 
     def _status_of(self, job: str) -> dict[str, Any] | None:
-        """What a run says of itself; None while it starts, or once it has ended.
+        """What a run says of itself; None while it starts, or once it has ended."""
+        return self.command(job, "status", {})
 
-        A command that reaches a process which is just starting or ending is lost, and waiting longer does not help.
-        """
-        self.session.set_timeout(min(self.timeout, _AT_ONCE))
-        try:
-            found: dict[str, Any] = self.session.do_app_command(job, "status", {})
-        except _UNREACHABLE:
-            return None
-        finally:
-            self.session.set_timeout(self.timeout)
-        return found
-
-    def _require_starting(self, job: str, until: float, timeout: float) -> None:
-        status = str(self._call(self.session.get_job_meta, job).get("status"))
+    def _require_alive(self, job: str, until: float, settings: RunSettings, *, begun: bool) -> None:
+        status = str(self.call(self.session.get_job_meta, job).get("status"))
         if status.startswith("FINISHED"):
-            raise FederationError(
-                f"The run ended before it began ({status.removeprefix('FINISHED:')}): a site refused the job. Its own "
-                f"log says why."
+            how = status.removeprefix("FINISHED:").lower().replace("_", " ")
+            missing = sorted(set(settings.parties) - set(self.connected()))
+            why = (
+                f"{missing} are not connected"
+                if missing
+                else "the process of a run was ended"
+                if begun
+                else "a site refused the job, or its process was ended"
             )
+            raise FederationError(f"The run broke off ({how}): {why}. The logs of the sites say more; then try again.")
         if time.monotonic() >= until:
             self._abort(job)
-            raise FederationError(f"The run did not start within {timeout:g} s.")
+            raise FederationError(
+                f"The run did not {'go on' if begun else 'start'} within {settings.timeout:g} s. Connected: "
+                f"{self.connected()} of {sorted(settings.parties)}."
+            )
 
     def collaborations(self) -> list[str]:
-        """The collaborations that run now, by name."""
-        return sorted({_collaboration_of(job) for job in self._jobs_listed()} - {""})
+        """The collaborations that run now, or wait for their parties, by name."""
+        return sorted({collaboration_of(job) for job in self.jobs_listed()} - {""})
 
     def status(self, collaboration: str) -> dict[str, Any]:
-        """How far a collaboration is, and who takes part."""
+        """How far a collaboration is, who takes part, and who is connected.
+
+        While a collaboration is trained anew the earlier training serves: `retraining` then has the new run's status.
+        """
+        told: list[dict[str, Any]] = []
         # The newest first: after a server was killed its list still has the run that died with it.
-        for job in self._running(collaboration):
+        for job in self.running(collaboration):
             found = self._status_of(job)
-            if found is not None:
+            if found is not None and found["state"] in _ANSWERING:
                 self._jobs[collaboration] = job
-                return found
-        raise FederationError(f"The collaboration {collaboration!r} is not running now. Train it, or `serve` it.")
+                return found | ({"retraining": told[0]} if told else {})
+            told += [] if found is None else [found]
+        if told:
+            return told[0]
+        raise FederationError(self._why_not(collaboration))
+
+    def _why_not(self, collaboration: str) -> str:
+        """Why a collaboration does not answer now, and what to do."""
+        jobs = self.running(collaboration)
+        if not jobs:
+            return f"The collaboration {collaboration!r} is not running now. Train it, or `serve` it."
+        parties = self.call(self.session.get_job_meta, jobs[0]).get("mandatory_clients") or []
+        missing = sorted(set(parties) - set(self.connected()))
+        if missing:
+            return (
+                f"The collaboration {collaboration!r} waits for {missing}, which are not connected. It answers again "
+                f"by itself once they are: start them."
+            )
+        return f"The collaboration {collaboration!r} is starting. It answers by itself in some seconds."
 
     def stop(self, collaboration: str) -> None:
-        """End a collaboration's run, if there is one, and wait until it is gone; what was trained is kept."""
-        for job in self._end(collaboration):
-            self._wait_for_end(job)
-
-    def _end(self, collaboration: str) -> list[str]:
-        """Break a collaboration's runs off, but for those that end by themselves; which they are."""
-        jobs = self._running(collaboration)
+        """End a collaboration's runs, if there are some, and wait until they are gone; what was trained is kept."""
+        jobs = self.running(collaboration)
         for job in jobs:
             told = self._status_of(job)
+            if told is not None and told["state"] in _ANSWERING:
+                self._order_to_end(job)
             if told is None or told["state"] not in ("done", "failed"):
                 self._abort(job)
         self._forget(collaboration)
-        return jobs
+        for job in jobs:
+            self._wait_for_end(job)
+
+    def _order_to_end(self, job: str) -> None:
+        """Have a run not be submitted again once it has ended."""
+        written = time.time()
+        signature = base64.b64encode(self.identity.sign(order_to_end(job, written))).decode()
+        order = {"job": job, "written": written, "signature": signature}
+        self._told(job, "end", order | {"certificate": self.identity.certificate.pem})
+
+    def _break_off_trainings(self, collaboration: str) -> None:
+        """End trainings that have not ended; what serves goes on until the new run has taken its place."""
+        for job in self.running(collaboration):
+            told = self._status_of(job)
+            if told is not None and told["state"] in _UNDER_WAY:
+                self._abort(job)
 
     def _abort(self, job: str) -> None:
         try:
             self.session.abort_job(job)
-        except _REFUSED as error:
+        except REFUSED as error:
             raise FederationError("A run can be ended by whoever has started it.") from error
-        except _UNREACHABLE:
+        except UNREACHABLE:
             return  # it is not running any more
 
     def _wait_for_end(self, job: str) -> None:
         until = time.monotonic() + self.timeout
         while time.monotonic() < until:
-            if str(self._call(self.session.get_job_meta, job).get("status")).startswith("FINISHED"):
+            if str(self.call(self.session.get_job_meta, job).get("status")).startswith("FINISHED"):
                 return
             time.sleep(_POLL)
 
     def _forget(self, collaboration: str) -> None:
         self._jobs.pop(collaboration, None)
         self._requesters.pop(collaboration, None)
-
-    def _running(self, collaboration: str) -> list[str]:
-        named = [job for job in self._jobs_listed() if _collaboration_of(job) == collaboration]
-        named.sort(key=lambda job: str(job.get("submit_time")), reverse=True)
-        return [str(job["job_id"]) for job in named]
-
-    def _jobs_listed(self) -> list[dict[str, Any]]:
-        jobs: list[dict[str, Any]] = self._call(self.session.list_jobs)
-        return [job for job in jobs if str(job.get("status")) in _ALIVE]
-
-    def _job(self, collaboration: str) -> str:
-        if collaboration not in self._jobs:
-            self.status(collaboration)
-        return self._jobs[collaboration]
 
     # --- requests -----------------------------------------------------------------------------------------------
 
@@ -269,19 +236,33 @@ class Session:
         As `VerticalCollaboration.explain`, with the records' identifiers instead of tables: `view`, `index`, `merged`,
         `reference` and `n_background`.
         """
-        requester = self._requester(collaboration)
-        found = requester.explain(records, **what)
-        self.timings = requester.timings
+        found: PartyExplanation = self._asked(collaboration, lambda asking: asking.explain(records, **what))
+        self.timings = self._requesters[collaboration].timings
         return found
 
     def predict(self, collaboration: str, records: Sequence[Any], **what: Any) -> dict[str, Any]:
         """Predict records of a vertical collaboration: class probabilities with their classes, or numbers."""
-        found = self._requester(collaboration).predict(records, **what)
+        found = self._asked(collaboration, lambda asking: asking.predict(records, **what))
         return {"predictions": found.values.tolist(), "classes": list(found.classes)}
+
+    def _asked(self, collaboration: str, ask: Callable[[Requester], Any]) -> Any:
+        """Ask; and once more where another run has taken the place of the one that this session knew."""
+        known = self._jobs.get(collaboration)
+        try:
+            return ask(self._requester(collaboration))
+        except FederationError:
+            self._forget(collaboration)
+            if known is None or known in self.running(collaboration)[:1]:
+                raise
+            return ask(self._requester(collaboration))
 
     def _requester(self, collaboration: str) -> Requester:
         if collaboration not in self._requesters:
             status = self.status(collaboration)
+            if collaboration not in self._jobs:
+                raise FederationError(
+                    f"The collaboration {collaboration!r} is {status['state']}, and answers nobody yet."
+                )
 
             def exchange(session: str, envelopes: Mapping[str, bytes]) -> dict[str, list[bytes]]:
                 return self._carried(collaboration, session, envelopes)
@@ -294,28 +275,32 @@ class Session:
     def _carried(self, collaboration: str, session: str, envelopes: Mapping[str, bytes]) -> dict[str, list[bytes]]:
         """Bring a request's envelopes to the analyst; what comes back for it."""
         to = {name: base64.b64encode(each).decode() for name, each in envelopes.items()}
+        job, until, pause = self._jobs[collaboration], time.monotonic() + self.timeout, _SOON
         try:
-            job = self._job(collaboration)
-            answered = self._call(self.session.do_app_command, job, "ask", {"session": session, "to": to})
+            self._told(job, "ask", {"session": session, "to": to})
+            while not (found := self._told(job, "fetch", {"ticket": session})):
+                if time.monotonic() >= until:
+                    raise FederationError(self._too_late(job))
+                time.sleep(pause)
+                pause = min(1.5 * pause, _POLL)
         except FederationError:
             self._forget(collaboration)  # another run may serve it by the time of the next request
             raise
-        if "error" in answered:
-            raise as_error(answered["error"])
-        return {name: [base64.b64decode(each) for each in found] for name, found in answered["replies"].items()}
+        return {name: [base64.b64decode(each) for each in replies] for name, replies in found["replies"].items()}
 
-    def _call(self, action: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return action(*arguments)
-        except _REFUSED as error:
-            raise FederationError(f"The server does not allow {self.kit.name!r} to do this.") from error
-        except _UNREACHABLE as error:
-            raise FederationError(
-                "The analyst's server did not do what was asked, or in time. Is the collaboration running?"
-            ) from error
+    def _told(self, job: str, command: str, data: dict[str, Any]) -> dict[str, Any]:
+        """What a run answers to a command, which may be given twice; where there is no run any more, why."""
+        until = time.monotonic() + self.timeout
+        while (told := self.command(job, command, data)) is None:
+            meta = self.call(self.session.get_job_meta, job)
+            if str(meta.get("status")).startswith("FINISHED") or time.monotonic() >= until:
+                raise FederationError(self._why_not(collaboration_of(meta)))
+        if "error" in told:
+            raise as_error(told["error"])
+        return told
 
-
-def _collaboration_of(job: dict[str, Any]) -> str:
-    """The collaboration that a job is a run of; empty if it is none of ours."""
-    name = str(job.get("job_name", job.get("name")))
-    return name.removeprefix(NAME_BEGINS) if name.startswith(NAME_BEGINS) else ""
+    def _too_late(self, job: str) -> str:
+        told = self._status_of(job) or {}
+        away = told.get("away")
+        named = f" {away} do not answer." if away else f" {told.get('waiting_requests', '?')} requests are waiting."
+        return f"There was no answer within {self.timeout:g} s.{named}"

@@ -5,17 +5,16 @@ Whoever carries an envelope (the analyst's server) can neither read it nor write
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import threading
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature, InvalidTag
 
+from dcshap._disk import append_to, locked, replace
+from dcshap._machine import new_identifier, now
 from dcshap.collaboration.messages import ANALYST, REQUESTER
 from dcshap.exceptions import ProtocolError
 from dcshap.federation.seals.identity import Certificate, Identity
@@ -35,6 +34,7 @@ __all__ = [
 ]
 
 MAX_AGE = 600.0  # seconds between writing and opening, clocks that differ included
+MAX_AHEAD = 60.0  # seconds that another's clock may be ahead
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Envelope:
 
 def seal(identity: Identity, about: About, content: bytes, *, to: Certificate | None) -> bytes:
     """Put content in an envelope that only its recipient can open; signed, and readable, where `to` is None."""
-    written = {"identifier": os.urandom(16).hex(), "written": round(time.time())}
+    written = {"identifier": new_identifier(), "written": round(now())}
     head = json.dumps({"about": asdict(about), "certificate": identity.certificate.pem} | written).encode()
     wrapped, body = (b"", content) if to is None else to.encrypt(content, head)
     signed = framed(head, wrapped) + body
@@ -124,8 +124,15 @@ def open_envelope(identity: Identity, sealed: bytes, *, me: str) -> Envelope:
 
 
 def recent(written: Any) -> bool:
-    """Whether something was written within the last ten minutes; of a time that is no number it is not known."""
-    return isinstance(written, int | float) and abs(time.time() - written) <= MAX_AGE
+    """Whether something was written within the last ten minutes; of a time that is no number it is not known.
+
+    What is dated more than a minute ahead was not written yet.
+    """
+    try:
+        age = now() - float(written)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return not isinstance(written, str) and -MAX_AHEAD <= age <= MAX_AGE
 
 
 def _require_author(sender: str, author: Certificate, identity: Identity) -> None:
@@ -147,23 +154,47 @@ class Opened:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._lock = threading.Lock()
+        self._kept: dict[str, float] = {}
+        self._read = (0, 0)  # which file, and how much of it
+        self._most = 1000  # lines before old ones are looked for
 
     def once(self, envelope: Envelope) -> None:
         """Note an envelope; refuse one that was opened before."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock, self._path.open("a+", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
-            file.seek(0)
-            lines = [line.split() for line in file]
-            # Written at most one MAX_AGE ahead of when it was opened, an older one is refused for its age.
-            since = time.time() - 2 * MAX_AGE
-            kept = {line[0]: line[1] for line in lines if len(line) == 2 and float(line[1]) > since}
-            if envelope.identifier in kept:
+        with self._lock, locked(self._path.parent):
+            self._catch_up()
+            if envelope.identifier in self._kept:
                 raise ProtocolError("An envelope is opened once. This one was opened before.")
-            if len(kept) < len(lines) / 2:  # now and then, so that the file does not grow for ever
-                file.truncate(0)
-                file.writelines(f"{name} {when}\n" for name, when in kept.items())
-            file.write(f"{envelope.identifier} {time.time():.0f}\n")
+            if len(self._kept) > self._most:
+                self._drop_old()
+            append_to(self._path, _noted(envelope.identifier, now()).encode(), size=self._read[1])
+            self._catch_up()
+
+    def _drop_old(self) -> None:
+        # Written at most one MAX_AGE ahead of when it was opened, an older one is refused for its age.
+        lately = {name: when for name, when in self._kept.items() if when > now() - 2 * MAX_AGE}
+        replace(self._path, "".join(map(_noted, lately, lately.values())).encode())
+        self._most = max(1000, 2 * len(lately))
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Read what this process or another has written since; a line that was cut short by a crash is none."""
+        if not self._path.exists():
+            return
+        found, (file, size) = self._path.stat(), self._read
+        if found.st_ino != file or found.st_size < size:
+            self._kept, size = {}, 0
+        with self._path.open("rb") as opened:
+            opened.seek(size)
+            data = opened.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        for line in whole.decode(errors="replace").splitlines():
+            name, _, when = line.partition(" ")
+            self._kept[name] = float(when) if when.isdecimal() else now()  # damaged: as if it was opened now
+        self._read = found.st_ino, size + len(whole)
+
+
+def _noted(identifier: str, when: float) -> str:
+    return f"{identifier} {when:.0f}\n"
 
 
 class CutShortError(ValueError):

@@ -7,7 +7,6 @@ second certificate of the same name: it must not be the analyst.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,11 +21,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
+from dcshap._machine import now, random_bytes
 from dcshap.exceptions import ProtocolError, StorageError
+from dcshap.federation.seals.revocation import REVOKED, Revocations
 
 __all__ = ["Certificate", "Identity"]
 
-_NONCE = 12
+_KEY, _NONCE = 32, 12  # bytes: AES-256, and GCM's own
 _OAEP = padding.OAEP(mgf=padding.MGF1(hashes.SHA256()), algorithm=hashes.SHA256(), label=None)
 _PSS = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=padding.PSS.DIGEST_LENGTH)
 
@@ -40,6 +41,8 @@ class Certificate:
     key: RSAPublicKey
     begins: datetime
     ends: datetime
+    serial: str
+    fingerprint: str
 
     @classmethod
     def issued_by(cls, root: x509.Certificate, pem: str) -> Certificate:
@@ -53,16 +56,18 @@ class Certificate:
         key = certificate.public_key()
         if not isinstance(key, RSAPublicKey):
             raise ProtocolError(f"The certificate of {found!r} must hold an RSA key.")
-        return cls(str(found), pem, key, certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+        begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        fingerprint = certificate.fingerprint(hashes.SHA256()).hex(":").upper()
+        return cls(str(found), pem, key, begins, ends, f"{certificate.serial_number:x}", fingerprint)
 
     def require_valid(self) -> None:
         """Refuse a certificate before and after its time."""
-        if not self.begins <= datetime.now(UTC) <= self.ends:
+        if not self.begins <= datetime.fromtimestamp(now(), UTC) <= self.ends:
             raise ProtocolError(f"The certificate of {self.name!r} is not valid today.")
 
     def encrypt(self, content: bytes, context: bytes) -> tuple[bytes, bytes]:
         """A fresh key that only the certificate's owner can read, and content under it, bound to some context."""
-        secret, nonce = AESGCM.generate_key(256), os.urandom(_NONCE)
+        secret, nonce = random_bytes(_KEY), random_bytes(_NONCE)
         return self.key.encrypt(secret, _OAEP), nonce + AESGCM(secret).encrypt(nonce, content, context)
 
     def require_signature(self, signature: bytes, content: bytes) -> None:
@@ -94,6 +99,7 @@ class Identity:
         if not isinstance(key, RSAPrivateKey):
             raise StorageError(f"{folder} must hold an RSA key.")
         self._folder, self._key = Path(folder), key
+        self._revoked: tuple[float, Revocations] = (-1.0, Revocations())
         self._checked: dict[str, Certificate] = {}
         self.certificate = self.check(pem)
         if key.public_key() != self.certificate.key:
@@ -118,14 +124,26 @@ class Identity:
         return self.name  # the server's own kit
 
     def check(self, pem: str, *, name: str | None = None) -> Certificate:
-        """Somebody's certificate, if the project's root has signed it, it is valid now, and bears an expected name."""
+        """Somebody's certificate, if the project's root has signed it, it is valid now, and bears an expected name.
+
+        The authority's list of revoked certificates is read again whenever it has changed.
+        """
         if pem not in self._checked:
             self._checked[pem] = Certificate.issued_by(self.root, pem)
         found = self._checked[pem]
         found.require_valid()
+        if self._revocations().revoke(found.serial, found.name, found.begins.timestamp()):
+            raise ProtocolError(f"The certificate of {found.name!r} was revoked by the project's authority.")
         if name not in (None, found.name):
             raise ProtocolError(f"A certificate of {name!r} was expected. Got that of {found.name!r}.")
         return found
+
+    def _revocations(self) -> Revocations:
+        path = self._folder / REVOKED
+        changed = path.stat().st_mtime if path.exists() else 0.0
+        if self._revoked[0] != changed:
+            self._revoked = changed, Revocations.read(path, self.root)
+        return self._revoked[1]
 
     def sign(self, content: bytes) -> bytes:
         """The participant's signature of some content."""

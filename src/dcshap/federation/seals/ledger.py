@@ -2,22 +2,27 @@
 
 Each line holds the hash of the line before it, so that a line which was changed, dropped or inserted is found by
 `verify`. It says when, to whom, what kind, which shapes, how many bytes, and for which request: no values.
+Requests that were let in, refusals and the privacy that a training has spent have lines of their own.
+
+`ledger.jsonl` is what is written to. Archived lines lie beside it in files whose names count up; the chain goes
+through all of them. What a charge costs does not grow with the ledger: of earlier lines only an index is kept in
+memory, and each time only what was written since is read.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
+from dcshap._disk import append_to, locked, rename
+from dcshap._machine import now
 from dcshap.exceptions import PrivacyError, StorageError
+from dcshap.federation.seals.budgets import Budgets
 
 __all__ = ["Entry", "Ledger"]
 
@@ -40,7 +45,15 @@ class Entry:
     requester : str
         Who asked; empty in training.
     n_records : int
-        How many records it discloses something of, where it counts against the requester's budget.
+        How many records it discloses something of.
+    units : int
+        What it takes of the requester's budget: one for each record and kind of message.
+    records : tuple of str
+        Keyed digests of the records, which nobody can read who lacks the site's private seed.
+    epsilon : float
+        What it spends of differential privacy.
+    note : str
+        What else is to be known: of a refusal its kind, of an accepted risk the reason.
     """
 
     recipient: str
@@ -51,130 +64,233 @@ class Entry:
     requester: str = ""
     n_records: int = 0
     when: str = ""
+    units: int = 0
+    records: tuple[str, ...] = ()
+    epsilon: float = 0.0
+    note: str = ""
+
+
+@dataclass
+class _Known:
+    """What is known of the lines that were read: how many, the last one's hash, and how much of which file."""
+
+    count: int = 0
+    last: str = _START
+    archives: int = 0  # files that are full
+    size: int = 0  # bytes read of the file after them
+    tail: bytes = b""  # the last line read of it
 
 
 class Ledger:
-    """A site's ledger, in one file of JSON lines."""
+    """A site's ledger, in files of JSON lines.
+
+    Parameters
+    ----------
+    path : path
+        The file that is written to.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
-        self._size = 0
-        self._last = _START
-        self._entries: list[Entry] = []
+        self._known = _Known()
+        self._budgets = Budgets()
 
     def __iter__(self) -> Iterator[Entry]:
-        with self._lock:
-            self._catch_up()
-            return iter(list(self._entries))
+        return iter([entry for entry, _ in self._read_all()])
 
     def append(self, entry: Entry) -> None:
         """Write a line, before the message leaves."""
-        with self._lock, self._exclusive() as file:
+        with self._lock, locked(self.path.parent):
             self._catch_up()
-            self._write(file, entry)
+            self._write(entry)
 
     def charge(self, entry: Entry, *, budget: int, days: float) -> None:
         """Write a line that counts against a requester's budget, or refuse; two requests at once cannot both pass.
 
-        A request that was answered before is refused too: the same envelope must not be opened twice.
+        A request is charged once, before anything is done for it, and refused if it was charged before.
         """
-        with self._lock, self._exclusive() as file:
+        with self._lock, locked(self.path.parent):
             self._catch_up()
             self._require_budget(entry, budget=budget, days=days)
-            self._write(file, entry)
+            self._write(entry)
 
-    def require_budget(self, entry: Entry, *, budget: int, days: float) -> None:
-        """Refuse what `charge` would refuse now, before any work is done for it."""
-        with self._lock:
+    def disclose(self, entry: Entry, *, limit: int) -> None:
+        """Write a line about records that a recipient is told of, or refuse where it would know of too many.
+
+        A record that the recipient was told of before counts once: it is told the same again.
+        """
+        with self._lock, locked(self.path.parent):
             self._catch_up()
-            self._require_budget(entry, budget=budget, days=days)
+            self._require_room(entry, limit=limit)
+            self._write(entry)
+
+    def require_room(self, entry: Entry, *, limit: int) -> None:
+        """Refuse what `disclose` would refuse now, before any work is done for it."""
+        with self._lock, locked(self.path.parent):
+            self._catch_up()
+            self._require_room(entry, limit=limit)
+
+    def epsilons(self) -> dict[str, float]:
+        """What all trainings together have spent of differential privacy, by collaboration."""
+        spent: dict[str, float] = {}
+        for line in self:
+            if line.epsilon:
+                spent[line.note] = spent.get(line.note, 0.0) + line.epsilon
+        return spent
 
     def _require_budget(self, entry: Entry, *, budget: int, days: float) -> None:
-        mine = [line for line in self._entries if line.requester == entry.requester]
-        said = (entry.request, entry.kind, entry.recipient)
-        if any((line.request, line.kind, line.recipient) == said for line in mine):
+        if self._budgets.charged(entry.requester, entry.request):
             raise PrivacyError("A request is answered once. This one was answered before: ask again.")
-        since = (datetime.now(UTC) - timedelta(days=days)).isoformat()
-        # Several messages of one request disclose the same records.
-        counted: dict[str, int] = {entry.request: 0}
-        for line in mine:
-            if line.when >= since:
-                counted[line.request] = max(counted.get(line.request, 0), line.n_records)
-        used = sum(counted.values()) - counted[entry.request]
-        if used + entry.n_records > budget:
+        since = (datetime.fromtimestamp(now(), UTC) - timedelta(days=days)).isoformat()
+        used = self._budgets.used(entry.requester, since=since)
+        if used + entry.units > budget:
             raise PrivacyError(
-                f"The budget of {entry.requester!r} is {budget} records in {days:g} days. {used} are used and "
-                f"{entry.n_records} more were asked for."
+                f"The budget of {entry.requester!r} is {budget} records in {days:g} days, each counted once for every "
+                f"kind of message about it. {used} are used and {entry.units} more were asked for."
             )
 
+    def _require_room(self, entry: Entry, *, limit: int) -> None:
+        told, new = self._budgets.untold(entry.recipient, entry.records)
+        if told + new > limit:
+            raise PrivacyError(
+                f"{entry.recipient!r} may be told of {limit} records in all, whoever asks (`recipient_budget`). "
+                f"{told} are told and {new} more were asked for."
+            )
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was written yet."""
+        return self.path.exists() or self._archive(1).exists()
+
+    # --- checking -------------------------------------------------------------------------------------------
+
     def verify(self) -> int:
-        """Read the whole file again and check the chain; the number of lines.
+        """Read all files again and check the chain; the number of lines.
 
         Raises
         ------
         StorageError
             Naming the first line that is not what was written.
         """
-        last, count = _START, 0
-        for count, line in enumerate(self._lines(), start=1):
-            _, last = _parsed(line, last, number=count, path=self.path)
+        count = len(self._read_all())
         with self._lock:
-            if count < len(self._entries):
-                raise StorageError(f"{self.path} must have at least {len(self._entries)} lines. It has {count}.")
+            if count < self._known.count:
+                raise StorageError(f"{self.path} must have at least {self._known.count} lines. It has {count}.")
         return count
 
-    # --- the file -------------------------------------------------------------------------------------------
+    @property
+    def state(self) -> str:
+        """The number of lines and the last one's hash, for partners to remember."""
+        with self._lock, locked(self.path.parent):
+            self._catch_up()
+            return f"{self._known.count}:{self._known.last}"
 
-    def _exclusive(self) -> Any:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # released when the file is closed
-        return os.fdopen(descriptor, "ab")
+    def require_state(self, remembered: str) -> None:
+        """Refuse to go on where lines are gone that were there when partners were last told of this ledger.
 
-    def _write(self, file: Any, entry: Entry) -> None:
-        content = asdict(entry) | {"when": datetime.now(UTC).isoformat()}
+        Raises
+        ------
+        StorageError
+            If the ledger was cut short, or is another one.
+        """
+        count, _, last = remembered.partition(":")
+        if not remembered or (count == "0" and last == _START):
+            return
+        hashes = [found for _, found in self._read_all()]
+        if not count.isdecimal() or len(hashes) < int(count) or hashes[int(count) - 1] != last:
+            raise StorageError(
+                f"{self.path.name} was longer, or another, when the partners were last told of it: lines are gone. "
+                f"Put back the ledger with {count[:9]} lines; where that cannot be, the partners must remove what they "
+                f"remember (`ledgers.json`)."
+            )
+
+    def archive(self) -> Path | None:
+        """Close the file that is written to and begin another; the chain goes on. None where there is nothing."""
+        with self._lock, locked(self.path.parent):
+            self._catch_up()
+            if not self._known.size:
+                return None
+            target = self._archive(self._known.archives + 1)
+            rename(self.path, target)
+            self._catch_up()
+            return target
+
+    # --- the files ------------------------------------------------------------------------------------------
+
+    def _archive(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.stem}-{number:06d}{self.path.suffix}")
+
+    def _write(self, entry: Entry) -> None:
+        content = asdict(entry) | {"when": datetime.fromtimestamp(now(), UTC).isoformat()}
         text = json.dumps(content, sort_keys=True)
-        line = json.dumps({"entry": content, "hash": _chained(self._last, text)}, sort_keys=True) + "\n"
-        file.truncate(self._size)  # of a line that was cut short by a crash; its message never left
-        file.write(line.encode())
-        file.flush()
-        os.fsync(file.fileno())
+        line = json.dumps({"entry": content, "hash": _chained(self._known.last, text)}, sort_keys=True) + "\n"
+        # What comes after the last whole line was cut short by a crash: its message never left.
+        append_to(self.path, line.encode(), size=self._known.size)
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Read what this process or another has written since; checking the chain on the way."""
-        if not self.path.exists() or self.path.stat().st_size == self._size:
-            return
-        if self.path.stat().st_size < self._size:
-            raise StorageError(f"{self.path} has become shorter: lines were taken out of it.")
-        with self.path.open("rb") as file:
-            file.seek(self._size)
-            data = file.read()
-        data = data[: data.rfind(b"\n") + 1]
-        for line in data.decode().splitlines():
-            entry, self._last = _parsed(line, self._last, number=len(self._entries) + 1, path=self.path)
-            self._entries.append(entry)
-        self._size += len(data)
+        """Read what this process or another has written since, checking the chain; nothing is kept of a bad read."""
+        known, found = _Known(**vars(self._known)), []
+        while (archive := self._archive(known.archives + 1)).exists():
+            found += self._read_on(known, archive)
+            known.archives, known.size, known.tail = known.archives + 1, 0, b""
+        found += self._read_on(known, self.path)
+        for entry in found:
+            self._budgets.tell(entry.recipient, entry.records)
+            if entry.units:
+                self._budgets.charge(entry.requester, entry.request, units=entry.units, when=entry.when)
+        self._known = known
 
-    def _lines(self) -> list[str]:
-        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
-        return text[: text.rfind("\n") + 1].splitlines()
+    def _read_on(self, known: _Known, path: Path) -> list[Entry]:
+        """The requesters' entries of a file that come after what is known, which is brought up to them."""
+        size = path.stat().st_size if path.exists() else 0
+        if size < known.size:
+            raise StorageError(f"{path} has become shorter: lines were taken out of it.")
+        if size == 0:
+            return []
+        entries = []
+        with path.open("rb") as file:
+            file.seek(known.size - len(known.tail))
+            if file.read(len(known.tail)) != known.tail:
+                raise StorageError(f"Line {known.count} of {path} is not what it was: the ledger was changed.")
+            for line in file:
+                if not line.endswith(b"\n"):  # cut short by a crash
+                    break
+                entry, known.last = _parsed(line, known.last, number=known.count + 1, path=path)
+                known.count, known.size, known.tail = known.count + 1, known.size + len(line), line
+                if entry.requester:
+                    entries.append(entry)
+        return entries
+
+    def _read_all(self) -> list[tuple[Entry, str]]:
+        """Every entry and its hash, from the first on."""
+        last, number = _START, 1
+        found: list[tuple[Entry, str]] = []
+        while self._archive(number).exists():
+            number += 1
+        for path in [*map(self._archive, range(1, number)), self.path]:
+            data = path.read_bytes() if path.exists() else b""
+            for line in data[: data.rfind(b"\n") + 1].splitlines():
+                entry, last = _parsed(line, last, number=len(found) + 1, path=path)
+                found.append((entry, last))
+        return found
 
 
 def _chained(last: str, text: str) -> str:
     return hashlib.sha256(f"{last}\n{text}".encode()).hexdigest()
 
 
-def _parsed(line: str, last: str, *, number: int, path: Path) -> tuple[Entry, str]:
+def _parsed(line: bytes, last: str, *, number: int, path: Path) -> tuple[Entry, str]:
     try:
         written = json.loads(line)
         content, found = written["entry"], written["hash"]
         expected = _chained(last, json.dumps(content, sort_keys=True))
         shapes = {name: tuple(shape) for name, shape in content["shapes"].items()}
-        entry = Entry(**(content | {"shapes": shapes}))
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        units = {"units": content["n_records"]} if content["requester"] else {}  # a line of an earlier version
+        entry = Entry(**(units | content | {"shapes": shapes, "records": tuple(content.get("records", ()))}))
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise StorageError(f"Line {number} of {path} is damaged.") from error
     if found != expected:
         raise StorageError(f"Line {number} of {path} does not follow from the one before: a line was changed or lost.")
-    return entry, found
+    return entry, str(found)

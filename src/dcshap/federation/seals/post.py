@@ -7,13 +7,12 @@ travel over a `Network`: NVIDIA FLARE's, or a simulated one.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 from typing import Protocol as Interface
 
+from dcshap._machine import at_once, monotonic
 from dcshap.collaboration.messages import REQUESTER, Message, Sent
 from dcshap.exceptions import DcshapError, ProtocolError
 from dcshap.federation.seals.envelopes import (
@@ -40,6 +39,9 @@ __all__ = ["Network", "Post", "PostOffice", "Record", "refusal"]
 
 _SHARE = 0.8  # of the time that somebody waits for this participant, what it waits for others: it lives to say who
 Record = Callable[[Entry], None]  # writes a line to the ledger, or refuses it
+# Replies to requests are at least this long, and so much longer for each record: whoever carries them cannot tell a
+# refusal from an answer.
+_ROOM, _ROOM_PER_RECORD = 1 << 15, 1 << 12
 
 
 class Network(Interface):
@@ -66,6 +68,8 @@ class PostOffice:
         Both needed where others send to this participant.
     trusted : tuple of str
         Types beyond scikit-learn's own that a received model may contain.
+    refused : callable, optional
+        Is told of an envelope that was opened and is answered with an error, before the error leaves.
     seconds : mapping of name to float
         How long others have worked on their last answer, by their own clocks, without waiting for third parties.
     """
@@ -76,6 +80,7 @@ class PostOffice:
     network: Network | None = None
     opened: Opened | None = None
     trusted: tuple[str, ...] = ()
+    refused: Callable[[Envelope, DcshapError], None] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     def handle(self, sealed: bytes, find: Callable[[Envelope, Message | None], tuple[Node, Post]]) -> bytes:
@@ -91,23 +96,41 @@ class PostOffice:
             envelope = open_envelope(self.identity, sealed, me=self.me)
         except DcshapError as error:  # from nobody who is known, so there is nobody to seal an answer to
             return refusal(error, site=self.me)
-        began = time.perf_counter()
+        began, message = monotonic(), None
         try:
             if self.opened is None:
                 raise ProtocolError(f"{self.me!r} is sent nothing but answers.")
+            self._require_met(envelope)
             self.opened.once(envelope)
             message = unpack(envelope.content, trusted=self.trusted) if envelope.content else None
             node, post = find(envelope, message)
             post.patience, post.waited = _SHARE * envelope.about.patience, 0.0
             answers = node.handle(envelope.about.step, envelope.about.sender, message)
             packed = [post.packed(answer.message, to=envelope.about.sender) for answer in answers]
-            told = {"steps": [a.step for a in answers], "seconds": time.perf_counter() - began - post.waited}
+            told = {"steps": [a.step for a in answers], "seconds": monotonic() - began - post.waited}
             content = framed(json.dumps(told).encode(), *packed)
         except DcshapError as error:
-            content = framed(json.dumps({"error": as_plain(error, site=self.me)}).encode())
-        asked = envelope.about
+            content = framed(json.dumps({"error": as_plain(self._noted(envelope, error), site=self.me)}).encode())
+        content, asked = _padded(content, message), envelope.about
         about = replace(asked, sender=self.me, recipient=asked.sender, patience=0.0, answers=envelope.identifier)
         return framed(b"", seal(self.identity, about, content, to=envelope.author))
+
+    def _require_met(self, envelope: Envelope) -> None:
+        """Refuse who bears the name of somebody whom this participant has met, with another certificate."""
+        met = self.directory.get(envelope.about.sender)
+        if envelope.about.step != "hello" and met is not None and met.pem != envelope.author.pem:
+            raise ProtocolError(
+                f"{self.me!r} has met {envelope.about.sender!r} with another certificate than this one."
+            )
+
+    def _noted(self, envelope: Envelope, error: DcshapError) -> DcshapError:
+        """The error that is answered, once it was noted: that of noting it, where that failed."""
+        try:
+            if self.refused is not None:
+                self.refused(envelope, error)
+        except DcshapError as failed:
+            return failed
+        return error
 
     def answers_in(self, reply: bytes, asked: bytes, *, sender: str) -> list[Answered]:
         """What somebody answered to an envelope of one's own."""
@@ -133,6 +156,15 @@ class PostOffice:
         self.seconds[sender] = float(told.get("seconds", 0.0))
         parts, _ = unframed(rest, len(told.get("steps", ())))
         return told, parts
+
+
+def _padded(content: bytes, asked: Message | None) -> bytes:
+    """A reply with room after it, where a request is answered; what is framed is read without it."""
+    records = getattr(asked, "records", None)
+    if not isinstance(records, tuple):
+        return content
+    room = _ROOM + _ROOM_PER_RECORD * len(records)
+    return content + bytes(-len(content) % room)
 
 
 def refusal(error: DcshapError, *, site: str) -> bytes:
@@ -176,16 +208,16 @@ class Post(Carrier):
         self._office, self._protocol, self._session, self._record = office, protocol, session, record
         self._requester, self._n_records, self._progress = requester, n_records, progress
         self.patience, self.waited = patience, 0.0
+        self._packed: tuple[Message, bytes] | None = None
 
     def bring(self, step: Step, messages: Mapping[str, Message | None]) -> list[Answered]:
         """Send everybody's at the same time."""
         sealed = {to: self.sealed(step, to, message) for to, message in messages.items()}
         if self._progress is not None:
             self._progress.begin(step.name, list(messages), sent=sum(map(len, sealed.values())))
-        began = time.perf_counter()
-        with ThreadPoolExecutor(max_workers=len(sealed)) as threads:
-            outcomes = dict(zip(sealed, threads.map(lambda to: self._exchange(to, sealed[to]), sealed), strict=True))
-        self.waited += time.perf_counter() - began
+        began = monotonic()
+        outcomes = dict(zip(sealed, at_once(lambda to: self._exchange(to, sealed[to]), sealed), strict=True))
+        self.waited += monotonic() - began
         if self._progress is not None:
             self._progress.end()
         return all_or_error(outcomes)
@@ -201,7 +233,9 @@ class Post(Carrier):
 
     def packed(self, message: Message, *, to: str) -> bytes:
         """A message as bytes, once the ledger has it."""
-        data, sent = pack(message), Sent.of("", to, message)
+        if self._packed is None or self._packed[0] is not message:  # the model is one message for all parties
+            self._packed = (message, pack(message))
+        data, sent = self._packed[1], Sent.of("", to, message)
         recipient = self._requester if to == REQUESTER else to
         entry = Entry(recipient, sent.kind, len(data), sent.shapes, self._session, self._requester, self._n_records)
         self._record(entry)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from dcshap._machine import monotonic
 
 __all__ = ["Phase", "Progress"]
 
@@ -46,7 +47,7 @@ class Progress:
     def begin(self, name: str, sites: list[str], *, sent: int = 0) -> None:
         """Begin a phase in which these sites are asked."""
         with self._lock:
-            self._began = time.perf_counter()
+            self._began = monotonic()
             self._phases.append(Phase(name, sorted(sites), sent=sent))
 
     def answered(self, site: str, n_bytes: int) -> None:
@@ -57,12 +58,12 @@ class Progress:
                 phase.waiting.remove(site)
             phase.answered.append(site)
             phase.received += n_bytes
-            phase.seconds = time.perf_counter() - self._began
+            phase.seconds = monotonic() - self._began
 
     def end(self) -> None:
         """Note that the phase is over."""
         with self._lock:
-            self._phases[-1].seconds = time.perf_counter() - self._began
+            self._phases[-1].seconds = monotonic() - self._began
 
     def to_dict(self) -> dict[str, Any]:
         """Plain content, for whoever asks how far the run is."""

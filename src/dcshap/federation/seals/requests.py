@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict, replace
 
+from dcshap._machine import now
 from dcshap.exceptions import ProtocolError
 from dcshap.explanation.disclosures import Request
 from dcshap.federation.seals.envelopes import MAX_AGE, recent
@@ -16,7 +16,7 @@ __all__ = ["sign_request", "verify_request"]
 
 def sign_request(request: Request, identity: Identity) -> Request:
     """The request, dated and signed by who asks."""
-    dated = replace(request, written=time.time(), certificate=identity.certificate.pem)
+    dated = replace(request, written=now(), certificate=identity.certificate.pem)
     return replace(dated, signature=identity.sign(_signed_part(dated)))
 
 

@@ -32,7 +32,7 @@ from dcshap.explanation import disclosures as explanation
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.storage import read_model, write_model
 
-__all__ = ["KINDS", "pack", "unpack"]
+__all__ = ["KINDS", "kind_of", "pack", "unpack"]
 
 _MAGIC = b"dcshap message 1\n"
 _DIGEST = 32
@@ -149,6 +149,9 @@ def _hints(kind: type[Message]) -> dict[str, Any]:
     return {entry.name: hints[entry.name] for entry in fields(kind)}
 
 
+_HINTS: Mapping[str, dict[str, Any]] = {name: _hints(kind) for name, kind in KINDS.items()}
+
+
 # --- whole messages ---------------------------------------------------------------------------------------------
 
 
@@ -164,7 +167,7 @@ def pack(message: Message) -> bytes:
     if KINDS.get(kind) is not type(message):
         raise ProtocolError(f"A message must be one of {sorted(KINDS)}. Got {kind!r}.")
     parts = []
-    for name, hint in _hints(type(message)).items():
+    for name, hint in _HINTS[kind].items():
         field, value = _field(hint, ()), getattr(message, name)
         try:
             sound = field.holds(value)
@@ -177,6 +180,13 @@ def pack(message: Message) -> bytes:
     header = json.dumps({"kind": kind, "fields": {name: len(part) for name, part in parts}}).encode()
     body = b"".join([_LENGTH.pack(len(header)), header, *(part for _, part in parts)])
     return b"".join([_MAGIC, hashlib.sha256(body).digest(), body])
+
+
+def kind_of(data: bytes) -> str:
+    """The kind of a packed message that one has packed oneself."""
+    at = len(_MAGIC) + _DIGEST + _LENGTH.size
+    (length,) = _LENGTH.unpack_from(data, at - _LENGTH.size)
+    return str(json.loads(data[at : at + length])["kind"])
 
 
 def unpack(data: bytes, *, trusted: Sequence[str] = ()) -> Message:
@@ -207,9 +217,9 @@ def unpack(data: bytes, *, trusted: Sequence[str] = ()) -> Message:
         kind, sizes = header["kind"], dict(header["fields"])
     except UNREADABLE as error:
         raise ProtocolError("A message's header cannot be read.") from error
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ProtocolError(f"A message must be one of {sorted(KINDS)}. Got another kind.")
-    hints = _hints(KINDS[kind])
+    hints = _HINTS[kind]
     if list(sizes) != list(hints) or not all(_whole(n) and n >= 0 for n in sizes.values()):
         raise ProtocolError(f"A {kind} must have the fields {list(hints)}. Got {len(sizes)} fields that differ.")
     if at + sum(sizes.values()) != len(data):

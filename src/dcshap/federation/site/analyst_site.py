@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sklearn.base import is_classifier
 
+from dcshap._machine import at_once
 from dcshap.collaboration import Analyst
 from dcshap.collaboration.consent import require_consent
 from dcshap.collaboration.messages import ANALYST, REQUESTER, Greeting, Hello, Introduction, Message, Ready, Resume
@@ -26,9 +26,11 @@ from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.seals.post import Network, Post, PostOffice, refusal
 from dcshap.federation.seals.progress import Progress
 from dcshap.federation.site.configuration import require_collaboration
+from dcshap.federation.site.history import History
 from dcshap.federation.site.keeping import KeepingAnalyst
 from dcshap.federation.site.meeting import VERSION
 from dcshap.federation.site.runs import Runs
+from dcshap.federation.site.witness import Witness
 from dcshap.protocol import Cast, Node, Protocol
 from dcshap.protocol.steps import MEET, RESUME, asking, training
 from dcshap.storage import read_model
@@ -52,6 +54,8 @@ class RunSettings:
     alignment : {"auto", "affine", "svd", "orthogonal"}
     timeout : float
         Seconds that a site may take to answer.
+    at_once : int
+        Requests that are answered at the same time; more wait in order.
     """
 
     collaboration: str
@@ -61,6 +65,7 @@ class RunSettings:
     model: str = ""
     alignment: Any = "auto"
     timeout: float = 60.0
+    at_once: int = 8
 
     def __post_init__(self) -> None:
         require_collaboration(self.collaboration)
@@ -68,6 +73,8 @@ class RunSettings:
             raise InputError(f"`kind` must be 'horizontal' or 'vertical'. Got {self.kind!r}.")
         if len(self.parties) < 2:
             raise InputError(f"A collaboration needs at least two parties. Got {len(self.parties)}.")
+        if self.at_once < 1:
+            raise InputError(f"`at_once` must be at least 1. Got {self.at_once}.")
 
 
 class AnalystMeeting:
@@ -78,39 +85,45 @@ class AnalystMeeting:
     settings : RunSettings
     office : PostOffice
         Gets the parties' certificates.
+    witness : Witness
     model : estimator, optional
         What is to be trained.
     run : str
         The training to go on from, where nothing is to be trained.
     """
 
-    def __init__(self, settings: RunSettings, office: PostOffice, *, model: Any = None, run: str = "") -> None:
+    def __init__(
+        self, settings: RunSettings, office: PostOffice, witness: Witness, *, model: Any = None, run: str = ""
+    ) -> None:
         self._settings, self._office, self._model, self._run = settings, office, model, run
+        self._witness = witness
         self._greetings: dict[str, Greeting] = {}
 
     def send_hello(self, to: str) -> Hello:  # noqa: ARG002 - all are sent the same
         """What the run is for."""
         number = self._model is not None and not is_classifier(self._model)
-        return Hello(VERSION, self._settings.kind, "number" if number else "classes")
+        return Hello(VERSION, self._settings.kind, "number" if number else "classes", self._witness.own)
 
     def receive_greeting(self, message: Greeting) -> None:
         """A party's certificate, and what it has agreed to."""
         certificate = self._office.identity.check(message.certificate, name=message.party)
+        self._witness.require_own(message.remembered)
         self._office.directory[message.party] = certificate
         self._greetings[message.party] = message
 
-    def send_introduction(self, to: str) -> Introduction:  # noqa: ARG002
+    def send_introduction(self, to: str) -> Introduction:
         """Who takes part; refused where nobody should send anything for what is to be trained."""
         refusing = [name for name, each in self._greetings.items() if not each.instance_models]
         require_consent(self._model, refusing)
-        return Introduction(self._certificates(), self.holder or "")
+        return Introduction(self._certificates(), self.holder or "", self._witness.of(to))
 
-    def send_resume(self, to: str) -> Resume:  # noqa: ARG002
+    def send_resume(self, to: str) -> Resume:
         """Which training to go on from, and who takes part."""
-        return Resume(self._run, self._certificates())
+        return Resume(self._run, self._certificates(), self._witness.of(to))
 
     def receive_ready(self, message: Ready) -> None:
-        """A party has its table at hand."""
+        """A party has its table at hand, and its ledger is what it was."""
+        self._witness.note(message.party, self._greetings[message.party].ledger)
 
     @property
     def holder(self) -> str | None:
@@ -184,6 +197,8 @@ class AnalystSite:
         self.settings, self.progress = settings, Progress()
         self._state = folder / settings.collaboration
         self._ledger, self._runs = Ledger(folder / "ledger.jsonl"), Runs(self._state)
+        self._witness = Witness(self._ledger, self._state)
+        self.history = History(self._state)
         self._network = network
         opened = Opened(self._state / "opened.txt")
         self.office = PostOffice(ANALYST, identity, network=network, opened=opened, trusted=tuple(trusted))
@@ -210,13 +225,21 @@ class AnalystSite:
         model = read_model(base64.b64decode(self.settings.model), trusted=self.office.trusted)
         analyst = Analyst(model)
         analyst.run = self.settings.run
-        meeting = AnalystMeeting(self.settings, self.office, model=model)
+        meeting = AnalystMeeting(self.settings, self.office, self._witness, model=model)
         self._conduct(MEET, analyst.run, [meeting])
         analyst.alignment = meeting.alignment()
         self._conduct(
             meeting.table(), analyst.run, [KeepingAnalyst(analyst, self._runs), analyst], holder=meeting.holder
         )
         self._analyst = analyst
+        joined = analyst.joined if self.settings.kind == "vertical" else None
+        self.history.add(
+            analyst.run,
+            type(model).__name__,
+            sorted(self.settings.parties),
+            records=None if joined is None else joined.n_common,
+            dropped={} if joined is None else joined.n_dropped,
+        )
 
     def resume(self, session: str) -> None:
         """Go on from the training that was kept, with the same parties.
@@ -234,7 +257,8 @@ class AnalystSite:
             raise InputError(
                 f"The collaboration was trained by {trained}. Asked to go on with {sorted(self.settings.parties)}."
             )
-        self._conduct(RESUME, session, [AnalystMeeting(self.settings, self.office, run=analyst.run)])
+        meeting = AnalystMeeting(self.settings, self.office, self._witness, run=analyst.run)
+        self._conduct(RESUME, session, [meeting])
         self._analyst = analyst
 
     def _conduct(self, protocol: Protocol, session: str, roles: list[Any], *, holder: str | None = None) -> None:
@@ -286,8 +310,7 @@ class AnalystSite:
                 raise ProtocolError("A request is answered once. This one is being answered.")
             self._answers[session] = []
         try:
-            with ThreadPoolExecutor(max_workers=len(envelopes)) as threads:
-                replies = threads.map(self._relayed, envelopes, envelopes.values())
+            replies = at_once(lambda to: self._relayed(to, envelopes[to]), envelopes)
             found = {name: [reply] for name, reply in zip(envelopes, replies, strict=True)}
             return found | {ANALYST: self._answers[session]}
         finally:

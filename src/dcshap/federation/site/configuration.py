@@ -14,14 +14,28 @@ from typing import Any, Literal
 
 import yaml
 
+from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.party import require_name
 from dcshap.exceptions import InputError, PrivacyError, StorageError
+from dcshap.explanation.reference import BACKGROUND, KINDS
 from dcshap.federation.site.secrets import write_private
 
-__all__ = ["CONFIG", "CollaborationConfig", "Right", "SiteConfig", "require_collaboration", "trusted_by_analyst"]
+__all__ = [
+    "CONFIG",
+    "REFERENCES",
+    "CollaborationConfig",
+    "Right",
+    "SiteConfig",
+    "require_collaboration",
+    "trusted_by_analyst",
+]
 
 CONFIG = "dcshap.yaml"
 Kind = Literal["horizontal", "vertical"]
+REFERENCES = ("anchor", BACKGROUND)  # what all parties have in common
+_LISTS = ("partners", "trusted", "references")
+# Without noise, as many record vectors as columns decode all of them. With it, many are needed to single out a column.
+_SOME_NOISE, _RECORDS_PER_COLUMN = 0.01, 100
 
 
 # --- one collaboration --------------------------------------------------------------------------------------------
@@ -54,6 +68,17 @@ class CollaborationConfig:
     refit_span : bool
         Whether the next trainings find new maps instead of using those of the first: who has seen rows through two maps
         knows more of them than through one.
+    algorithm_3 : bool
+        Whether the analyst may be told what each column of a record adds, which decodes training rows.
+    references : tuple of str
+        What a requester may compare with. Beyond the default, "own" and "mean" tell statistics of the party's rows, and
+        "medoid" is one of them.
+    recipient_budget : int, optional
+        Of how many records another party may be told vectors, whoever asks and however long it takes. By default
+        fewer than the party has columns where there is no noise, else a hundred times its columns.
+    audit : mapping
+        `accept` and `reason`: to train although the party's own audit of what it sends fails. The reason goes into the
+        ledger.
     """
 
     kind: Kind
@@ -66,6 +91,10 @@ class CollaborationConfig:
     instance_models: bool = False
     trusted: tuple[str, ...] = ()
     refit_span: bool = False
+    algorithm_3: bool = False
+    references: tuple[str, ...] = REFERENCES
+    recipient_budget: int | None = None
+    audit: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in ("horizontal", "vertical"):
@@ -76,6 +105,21 @@ class CollaborationConfig:
             raise InputError("A vertical collaboration needs `id`, the column of the record identifiers.")
         if self.kind == "horizontal" and self.target is None:
             raise InputError("A horizontal collaboration needs `target`, the column of the labels.")
+        unknown = sorted(set(self.references) - {*KINDS, BACKGROUND})
+        if unknown:
+            raise InputError(f"`references` must be of {[*KINDS, BACKGROUND]}. Got {unknown}.")
+
+        if not isinstance(self.audit, Mapping) or set(self.audit) - {"accept", "reason"}:
+            raise InputError("`audit` must be {accept: true, reason: …}, or not there.")
+        if self.audit.get("accept") and not str(self.audit.get("reason") or "").strip():
+            raise InputError("An audit is accepted with a `reason`, which goes into the ledger. There is none.")
+
+    def records_per_recipient(self, agreement: Agreement) -> int:
+        """Of how many records another party may be told vectors."""
+        if self.recipient_budget is not None:
+            return self.recipient_budget
+        columns = len(agreement.schema)
+        return _RECORDS_PER_COLUMN * columns if agreement.noise >= _SOME_NOISE else columns - 1
 
 
 # --- who may ask --------------------------------------------------------------------------------------------------
@@ -128,7 +172,7 @@ class SiteConfig:
                 folder=Path(kit),
                 collaborations={require_collaboration(n): _known(c) for n, c in content["collaborations"].items()},
                 rights={n: Right(tuple(r["views"]), int(r["budget"])) for n, r in content.get("rights", {}).items()},
-                budget_days=float(content.get("budget_days", 30.0)),
+                budget_days=_days(content.get("budget_days", 30.0)),
             )
         except (TypeError, KeyError, AttributeError) as error:
             raise StorageError(f"{path} has a setting that is unknown, missing or of another type.") from error
@@ -196,11 +240,17 @@ def _known(content: Mapping[str, Any]) -> CollaborationConfig:
     unknown = sorted(set(content) - {entry.name for entry in fields(CollaborationConfig)})
     if unknown:
         raise InputError(f"A collaboration's settings have unknown entries: {unknown}.")
-    lists = {name: tuple(content.get(name, ())) for name in ("partners", "trusted")}
+    lists = {name: tuple(content[name]) for name in _LISTS if name in content}
     return CollaborationConfig(**(dict(content) | lists))
 
 
 def _plain(config: CollaborationConfig) -> dict[str, Any]:
     content = asdict(config)
-    lists = {"partners": list(config.partners), "trusted": list(config.trusted)}
+    lists = {name: list(getattr(config, name)) for name in _LISTS}
     return content | lists | {"table": dict(config.table), "agreement": dict(config.agreement)}
+
+
+def _days(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise TypeError("a number of days")
+    return float(value)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dcshap.collaboration import Analyst, HorizontalParty, VerticalParty
-from dcshap.collaboration.messages import AnchorSeed, Commit, Prepared, PseudonymKey
+from dcshap.collaboration.messages import AnchorSeed, Commit, MaskedMoments, Prepared, PseudonymKey
 from dcshap.exceptions import PrivacyError, ProtocolError
 from dcshap.federation.site.runs import Runs
 from dcshap.federation.site.secrets import Secrets
@@ -24,12 +24,21 @@ class KeepingParty:
     folder : path
     committed : callable
         Is called once the training is used.
+    spend : callable
+        Is told what the sums spend of differential privacy, before they leave.
     """
 
     def __init__(
-        self, party: HorizontalParty | VerticalParty, run: str, folder: Path, committed: Callable[[], None]
+        self,
+        party: HorizontalParty | VerticalParty,
+        run: str,
+        folder: Path,
+        *,
+        committed: Callable[[], None],
+        spend: Callable[[float], None],
     ) -> None:
-        self._party, self._run, self._folder, self._committed = party, run, folder, committed
+        self._party, self._run, self._folder, self._committed, self._spend = party, run, folder, committed, spend
+        self._spent = False
         self._runs, self._secrets = Runs(folder), Secrets.load(folder)
         party.anchor_seed = self._secrets.anchor_seed
         if isinstance(party, VerticalParty) and self._secrets.pseudonym_key is not None:
@@ -64,6 +73,16 @@ class KeepingParty:
             )
         self._vertical().receive_pseudonym_key(message)
         self._keep(pseudonym_key=message.key)
+
+    def send_sums(self, to: str) -> MaskedMoments:
+        """The sums of a supervised span; what they spend of differential privacy is written down once."""
+        if not isinstance(self._party, HorizontalParty):
+            raise ProtocolError(f"Party {self._party.name!r} has no sums to add to others'.")
+        message, epsilon = self._party.send_sums(to), self._party.agreement.epsilon
+        if epsilon is not None and not self._spent:
+            self._spend(float(epsilon))
+            self._spent = True
+        return message
 
     def send_prepared(self, to: str) -> Prepared:
         """Keep what was trained, beside what is used, before telling so."""

@@ -9,12 +9,14 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dcshap.collaboration.messages import Greeting, HeldColumns, Hello, Introduction, Ready, Resume, Settings
+from dcshap.collaboration.messages import ANALYST, Greeting, HeldColumns, Hello, Introduction, Ready, Resume, Settings
 from dcshap.collaboration.newton import ROUNDS
 from dcshap.exceptions import PrivacyError, ProtocolError, SchemaError
 from dcshap.federation.seals.post import PostOffice
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data
+from dcshap.federation.site.pins import Pins
+from dcshap.federation.site.witness import Witness
 from dcshap.schema import Schema
 
 __all__ = ["VERSION", "Meeting"]
@@ -31,6 +33,7 @@ class Meeting:
     collaboration : str
     office : PostOffice
         Gets the others' certificates.
+    witness : Witness
     span : str
         How this party's span is found: as the agreement says, or "kept" from an earlier training.
     begin : callable
@@ -44,12 +47,14 @@ class Meeting:
         config: SiteConfig,
         collaboration: str,
         office: PostOffice,
+        witness: Witness,
         *,
         span: str,
         begin: Callable[[Introduction, Hello], Data],
         resume: Callable[[str], Data],
     ) -> None:
-        self._config, self._settings, self._office = config, config.collaboration(collaboration), office
+        self._settings, self._office, self._witness = config.collaboration(collaboration), office, witness
+        self._pins = Pins(config.state_folder(collaboration))
         self._span, self._begin, self._resume = span, begin, resume
         self._data: Data | None = None
         self._hello: Hello | None = None
@@ -75,7 +80,7 @@ class Meeting:
             )
         self._hello = message
 
-    def send_greeting(self, to: str) -> Greeting:  # noqa: ARG002 - there is one analyst
+    def send_greeting(self, to: str) -> Greeting:
         """What the analyst must know before anything is sent."""
         agreed = self._settings.agreement
         return Greeting(
@@ -85,22 +90,25 @@ class Meeting:
             labels=self._settings.target is not None,
             span=self._span,
             rounds=0 if agreed.get("epsilon") is not None else int(agreed.get("span_rounds", ROUNDS)),
+            ledger=self._witness.own,
+            remembered=self._witness.of(to),
         )
 
     def receive_introduction(self, message: Introduction) -> None:
         """Take the other parties' certificates, and bring the table along."""
-        self._meet(message.certificates)
-        if self._hello is None:
-            raise ProtocolError("An introduction comes after the analyst's hello.")
-        self._data = self._begin(message, self._hello)
+        hello = self._meet(message.certificates, message.remembered)
+        self._data = self._begin(message, hello)
 
     def receive_resume(self, message: Resume) -> None:
         """Take the other parties' certificates, and what was trained before."""
-        self._meet(message.certificates)
+        self._meet(message.certificates, message.remembered)
         self._data = self._resume(message.run)
 
-    def _meet(self, certificates: Mapping[str, str]) -> None:
-        """Refuse to work with anybody whom this party has not agreed to work with."""
+    def _meet(self, certificates: Mapping[str, str], remembered: str) -> Hello:
+        """Refuse to work with anybody whom this party has not agreed to work with, or with a ledger cut short."""
+        if self._hello is None:
+            raise ProtocolError("An introduction comes after the analyst's hello.")
+        self._witness.require_own(remembered)
         expected, given = {self._office.me, *self._settings.partners}, set(certificates)
         if given != expected:
             raise PrivacyError(
@@ -108,7 +116,12 @@ class Meeting:
                 f"{sorted(given - {self._office.me})}."
             )
         check = self._office.identity.check
-        self._office.directory.update({name: check(pem, name=name) for name, pem in certificates.items()})
+        checked = {name: check(pem, name=name) for name, pem in certificates.items()}
+        analyst = self._office.directory[ANALYST]  # who has said hello
+        self._pins.require([analyst, *(each for name, each in checked.items() if name != self._office.me)])
+        self._office.directory.update(checked)
+        self._witness.note(ANALYST, self._hello.ledger)
+        return self._hello
 
     def send_ready(self, to: str) -> Ready:  # noqa: ARG002
         """The table is at hand."""

@@ -7,34 +7,38 @@ a party needs to begin a session: its own configuration, table, seeds, and the r
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
 
+from dcshap._machine import monotonic
 from dcshap.collaboration import HorizontalParty, VerticalParty
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
-from dcshap.collaboration.messages import ANALYST, AnchorSeed, Hello, Introduction, Message
-from dcshap.exceptions import NotFittedError, ProtocolError, StorageError
+from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorSeed, Hello, Introduction, Message
+from dcshap.exceptions import DcshapError, NotFittedError, ProtocolError, StorageError
 from dcshap.explanation.answering import AnsweringParty
 from dcshap.explanation.disclosures import RecordVectors, Request
 from dcshap.explanation.views import explain_view
 from dcshap.federation.seals.envelopes import MAX_AGE, Envelope, Opened
 from dcshap.federation.seals.identity import Identity
-from dcshap.federation.seals.ledger import Ledger
+from dcshap.federation.seals.ledger import Entry, Ledger
 from dcshap.federation.seals.post import Network, Post, PostOffice
-from dcshap.federation.site.admission import Admission
+from dcshap.federation.site.admission import Admission, AskedPost, Declining, viewers_of
+from dcshap.federation.site.clearance import NEW_MAPS, Clearance
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data, load_data
 from dcshap.federation.site.keeping import KeepingParty
 from dcshap.federation.site.meeting import Meeting
 from dcshap.federation.site.runs import Runs
 from dcshap.federation.site.secrets import Secrets
+from dcshap.federation.site.witness import Witness
 from dcshap.protocol import Cast, Node, Protocol
 from dcshap.protocol.steps import MEET, RESUME, asking, training
 
 __all__ = ["PartySite", "load_trained"]
 
+REFUSAL = "Refusal"  # the ledger's line of an error that somebody was answered with
+PRIVACY = "Privacy"  # the line of what a training has spent of differential privacy
 _WARM_UP = 12  # players of the game that a party explains to nobody, so that compilers have run
 
 
@@ -59,7 +63,14 @@ class PartySite:
         self.folder = config.state_folder(collaboration)
         self.ledger = Ledger(config.ledger)
         opened = Opened(self.folder / "opened.txt")
-        self.office = PostOffice(identity.name, identity, network=network, opened=opened, trusted=self.settings.trusted)
+        self.office = PostOffice(
+            identity.name,
+            identity,
+            network=network,
+            opened=opened,
+            trusted=self.settings.trusted,
+            refused=self._note_refusal,
+        )
         self._lock = threading.RLock()
         self._sessions: dict[tuple[str, str], tuple[Node, Post]] = {}
         self._asked_at: dict[tuple[str, str], float] = {}
@@ -90,7 +101,7 @@ class PartySite:
                 if isinstance(message, Request):
                     self._forget_old_requests()
                     self._sessions[key] = self._asked(envelope, message)
-                    self._asked_at[key] = time.monotonic()
+                    self._asked_at[key] = monotonic()
                 elif envelope.about.step == "hello" and envelope.about.sender == ANALYST:
                     self._sessions[key] = self._met(envelope)
                 else:
@@ -99,11 +110,20 @@ class PartySite:
 
     def _forget_old_requests(self) -> None:
         """Drop requests whose envelopes are too old to be opened; the ledger knows that they were answered."""
-        for key in [key for key, at in self._asked_at.items() if time.monotonic() - at > 2 * MAX_AGE]:
+        for key in [key for key, at in self._asked_at.items() if monotonic() - at > 2 * MAX_AGE]:
             del self._sessions[key], self._asked_at[key]
 
-    def _node(self, protocol: Protocol, session: str, cast: Cast, roles: list[Any], **more: Any) -> tuple[Node, Post]:
-        post = Post(self.office, protocol, session, **({"record": self.ledger.append} | more))
+    def _note_refusal(self, envelope: Envelope, error: DcshapError) -> None:
+        """Write to the ledger who was refused; of an error nothing is written but its kind."""
+        about = envelope.about
+        requester = envelope.author.name if about.sender == REQUESTER else ""
+        note = f"{about.step}: {type(error).__name__}"
+        self.ledger.append(
+            Entry(envelope.author.name, REFUSAL, 0, request=about.session, requester=requester, note=note)
+        )
+
+    def _node(self, protocol: Protocol, session: str, cast: Cast, roles: list[Any]) -> tuple[Node, Post]:
+        post = Post(self.office, protocol, session, record=self.ledger.append)
         return Node(self.office.me, protocol, cast, roles, post), post
 
     def _met(self, envelope: Envelope) -> tuple[Node, Post]:
@@ -114,6 +134,7 @@ class PartySite:
             self.config,
             self.collaboration,
             self.office,
+            Witness(self.ledger, self.folder),
             span=self._span(),
             begin=lambda introduction, hello: self._begin(session, introduction, hello),
             resume=self._resume,
@@ -144,14 +165,21 @@ class PartySite:
         party.take(data.X, data.y)
         agreement = data.agreement
         refusing = self._keep_maps(party)
+        Clearance(self.config, self.collaboration, self.ledger).require(party, run=run)
         rounds = agreement.rounds if agreement.task == "classes" else 0
         protocol = training(
             self.settings.kind, span=agreement.span, rounds=rounds, kept=bool(party.has_maps or refusing)
         )
         cast = Cast(self._names, holder=introduction.holder or None)
-        keeping = KeepingParty(party, run, self.folder, self._warm_up)
+        keeping = KeepingParty(
+            party, run, self.folder, committed=self._warm_up, spend=lambda epsilon: self._spend(run, epsilon)
+        )
         self._sessions[run, protocol.name] = self._node(protocol, run, cast, [*refusing, keeping, party])
         return data
+
+    def _spend(self, run: str, epsilon: float) -> None:
+        """Write down what a training spends of differential privacy; it adds up over all trainings."""
+        self.ledger.append(Entry("all parties", PRIVACY, 0, request=run, epsilon=epsilon, note=self.collaboration))
 
     def _keep_maps(self, party: HorizontalParty | VerticalParty) -> list[_OtherMaps]:
         """Use the maps of the training before; say so where new ones are found. Who refuses where that cannot be."""
@@ -163,6 +191,7 @@ class PartySite:
                 return [_OtherMaps(self.office.me)]
         if not party.has_maps and Runs(self.folder).current:
             warn_of_new_maps()
+            self.ledger.append(Entry(ANALYST, NEW_MAPS, 0, note=self.collaboration))
         return []
 
     def _resume(self, run: str) -> Data:
@@ -186,13 +215,21 @@ class PartySite:
         party = self.party
         if not isinstance(party, VerticalParty) or not party.run:
             raise ProtocolError("Only a trained vertical collaboration answers requests.")
-        admission = Admission(self.config, self.collaboration, self.office.identity, self.ledger)
-        admission.require(request, envelope, run=party.run)
-        cast = Cast(self._names, viewers=admission.viewers(request, self._names))
-        roles = [AnsweringParty(party, admission.records(request, party.held), request)]
-        charge = admission.charging(request)
-        more = {"record": charge, "requester": request.requester, "n_records": len(request.records)}
-        return self._node(asking(request.protocol), request.identifier, cast, roles, **more)
+        config = SiteConfig.load(self.config.folder)  # who may ask what is read for every request
+        admission = Admission(config, self.office.identity, self.ledger, party, request)
+        cast = Cast(self._names, viewers=viewers_of(request, self._names))
+        admission.admit(envelope, cast, collaboration=self.collaboration)
+        post = AskedPost(
+            self.office,
+            asking(request.protocol),
+            request.identifier,
+            record=admission.recording(self.collaboration),
+            requester=request.requester,
+            n_records=len(request.records),
+        )
+        post.declining = party.held.lacking(request.records) > 0
+        role = Declining(request) if post.declining else _answering(party, request)
+        return Node(self.office.me, asking(request.protocol), cast, [role], post), post
 
     def _warm_up(self) -> None:
         """Explain one of the party's own records to nobody, so that the first requester need not wait for compilers."""
@@ -207,6 +244,10 @@ class PartySite:
             if name != party.name
         ]
         explain_view(party, record, blank, index="owen")
+
+
+def _answering(party: VerticalParty, request: Request) -> AnsweringParty:
+    return AnsweringParty(party, party.held.select(request.records), request)
 
 
 class _OtherMaps:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from dcshap._disk import remove
 from dcshap.exceptions import ProtocolError, StorageError
 from dcshap.federation.site.secrets import write_private
 
@@ -19,6 +19,7 @@ __all__ = ["Runs"]
 
 _FILE = "run.json"
 _BEGINS = "run-"
+_VERSION = 1  # of the file; what has none is of the first
 
 
 class Runs:
@@ -39,8 +40,11 @@ class Runs:
         if not path.exists():
             return ""
         try:
-            return str(json.loads(path.read_text(encoding="utf-8"))["run"])
-        except (OSError, ValueError, LookupError, TypeError) as error:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content.get("version", _VERSION) > _VERSION:
+                raise StorageError(f"{path} was written by a newer dcshap: install that, or train again.")
+            return str(content["run"])
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise StorageError(f"{path} is damaged: train again.") from error
 
     def path(self, run: str) -> Path:
@@ -51,12 +55,7 @@ class Runs:
 
     def prepare(self, run: str, save: Callable[[Path], None]) -> None:
         """Keep what a run has trained, beside what is used."""
-        try:
-            save(self.path(run))
-        except OSError as error:
-            raise StorageError(
-                f"What was trained could not be kept ({type(error).__name__}): is the disk full?"
-            ) from error
+        save(self.path(run))
 
     def prepared(self, run: str) -> bool:
         """Whether a run was kept whole."""
@@ -66,10 +65,7 @@ class Runs:
         """Use a run from now on; earlier ones are dropped."""
         if not self.prepared(run):
             raise StorageError("A training can be used once it was kept. This one was not: train again.")
-        try:
-            write_private(self._folder / _FILE, json.dumps({"run": run}))
-        except OSError as error:
-            raise StorageError(f"The training could not be put to use ({type(error).__name__}).") from error
-        for other in self._folder.glob(f"{_BEGINS}*"):
-            if other != self.path(run):
-                shutil.rmtree(other, ignore_errors=True)
+        write_private(self._folder / _FILE, json.dumps({"run": run}))
+        for other in self._folder.iterdir():
+            if other.name.lstrip(".").startswith(_BEGINS) and other != self.path(run):
+                remove(other)

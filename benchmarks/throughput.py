@@ -1,0 +1,115 @@
+"""How many requests a running federation answers: 1, 4 and 16 requesters at once, on loopback.
+
+Each requester is a thread with a session of its own that asks for one party view after the other. Memory is that of all
+processes of the sites; threads are those of the busiest. One party's processes are then stopped, and `status` timed.
+"""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.federation import PARTIES, RECORDS, TIMEOUT, set_up
+from dcshap import datasets
+from dcshap.exceptions import DcshapError
+from dcshap.federation.flare.local import LocalFederation
+from dcshap.federation.flare.processes import SiteProcess
+from dcshap.federation.flare.session import Session
+
+REQUESTERS = (1, 4, 16)
+
+
+def run(quick: bool, *, seconds: float | None = None) -> list[dict[str, Any]]:
+    adult = datasets.load_adult("train")
+    table = adult.data.assign(income=adult.target).head(2000)
+    table.index = pd.Index([f"customer-{at:05d}" for at in range(len(table))], name="customer")
+    rows = {name: table.iloc[at::2].reset_index(drop=True) for at, name in enumerate(PARTIES)}
+    records = {"bank": table.iloc[:, [*range(6), -1]], "shop": table.iloc[:, 6:12]}
+    lasting = seconds or (10.0 if quick else 60.0)
+    with tempfile.TemporaryDirectory(prefix="dcshap-") as folder:
+        built = set_up(Path(folder), rows, records)
+        with built, built.requester(timeout=TIMEOUT) as lead:
+            lead.wait_for(PARTIES, timeout=TIMEOUT)
+            lead.train(RECORDS, LogisticRegression(max_iter=1000), kind="vertical", parties=PARTIES, timeout=TIMEOUT)
+            found = [_asked(built, n, table.index.tolist(), lasting) for n in REQUESTERS]
+            return [*found, _stopped(built)]
+
+
+def _asked(built: LocalFederation, requesters: int, records: list[str], seconds: float) -> dict[str, Any]:
+    """What so many requesters were answered in so many seconds."""
+    began, times, errors = threading.Barrier(requesters), [], []
+
+    def ask(at: int) -> None:
+        with built.requester(timeout=60) as session:
+            session.explain(RECORDS, records[:1], view="bank", index="owen")
+            began.wait()
+            until, mine = time.perf_counter() + seconds, at
+            while time.perf_counter() < until:
+                start = time.perf_counter()
+                try:
+                    session.explain(RECORDS, [records[mine % len(records)]], view="bank", index="owen")
+                except DcshapError as error:
+                    errors.append(error)
+                else:
+                    times.append(time.perf_counter() - start)
+                mine += requesters
+
+    before = _memory(built)
+    threads = [threading.Thread(target=ask, args=(at,)) for at in range(requesters)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {
+        "what": f"{requesters} requesters, {seconds:g} s",
+        "answers a second": len(times) / seconds,
+        "p50, s": float(np.quantile(times, 0.5)),
+        "p95, s": float(np.quantile(times, 0.95)),
+        "errors": len(errors),
+        "memory before, MB": before,
+        "memory after, MB": _memory(built),
+        "most threads": max(process.num_threads() for site in _sites(built) for process in site.processes()),
+    }
+
+
+def _stopped(built: LocalFederation) -> dict[str, Any]:
+    """How long `status` takes while a party stands still and a request waits for it."""
+    stopped = built.sites["shop"].processes()
+    with built.requester(timeout=60) as lead, built.requester(timeout=10) as asking:
+        for process in stopped:
+            process.send_signal(signal.SIGSTOP)
+        waiting = threading.Thread(target=_ask_in_vain, args=(asking,))
+        waiting.start()
+        time.sleep(1.0)
+        times = []
+        for _ in range(10):
+            start = time.perf_counter()
+            lead.status(RECORDS)
+            times.append(time.perf_counter() - start)
+        waiting.join()
+        for process in stopped:
+            process.send_signal(signal.SIGCONT)
+    return {"what": "status, a party stands still", "p50, s": float(np.median(times)), "p95, s": max(times)}
+
+
+def _ask_in_vain(session: Session) -> None:
+    try:
+        session.predict(RECORDS, ["customer-00000"])
+    except DcshapError:
+        return
+
+
+def _sites(built: LocalFederation) -> list[SiteProcess]:
+    return [built.server, *built.sites.values()]
+
+
+def _memory(built: LocalFederation) -> float:
+    return sum(process.memory_info().rss for site in _sites(built) for process in site.processes()) / 1e6

@@ -1,0 +1,120 @@
+"""A site in one encrypted file: its kit, configuration, seeds, trainings and ledger, and back again.
+
+The passphrase's key is made by scrypt; AES-256-GCM encrypts and authenticates chunk by chunk, each bound to its place.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+from dcshap.exceptions import FederationError, InputError, StorageError
+from dcshap.federation.flare.kits import Kit
+from dcshap.federation.flare.processes import is_running
+
+__all__ = ["back_up", "restore"]
+
+_MAGIC = b"dcshap backup 1\n"
+_SALT, _CHUNK = 16, 1 << 20
+_HEAD = struct.Struct(">I?")  # how long a chunk is, and whether it is the last
+_KEPT = ("startup", "local", "dcshap")  # the rest is the engine's logs, and what it makes anew
+_LEAST = 12  # characters of a passphrase
+
+
+def back_up(kit: Kit, path: Path, *, passphrase: str) -> None:
+    """Write a site's kit, configuration and state to one encrypted file, which must be new.
+
+    A site that runs may be in the middle of a training: it must be ended first.
+    """
+    if len(passphrase) < _LEAST:
+        raise InputError(f"The passphrase must have at least {_LEAST} characters: the file holds the site's keys.")
+    if kit.role != "requester" and is_running(kit):
+        raise FederationError(f"{kit.name!r} is running. End it for the time of the backup.")
+    if path.exists():
+        raise StorageError(f"{path} exists already. A backup is a new file.")
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent) as packed:
+            with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+                for name in _KEPT:
+                    if (kit.folder / name).exists():
+                        tar.add(kit.folder / name, arcname=name)
+            packed.seek(0)
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                _encrypt(packed, file, passphrase)
+        aside.replace(path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise StorageError(f"The backup could not be written ({error.strerror}).") from error
+
+
+def restore(path: Path, folder: Path, *, passphrase: str) -> Kit:
+    """Make a site's kit from a backup, in a folder that must be new; it appears as a whole or not at all."""
+    if folder.exists():
+        raise StorageError(f"{folder} must be new. It exists.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".restore-") as aside:
+        with tempfile.TemporaryFile(dir=aside) as packed:
+            try:
+                with path.open("rb") as file:
+                    _decrypt(file, packed, passphrase)
+            except OSError as error:
+                raise StorageError(f"{path} cannot be read, or not unpacked ({error.strerror}).") from error
+            packed.seek(0)
+            with tarfile.open(fileobj=packed, mode="r:gz") as tar:
+                tar.extractall(Path(aside) / "kit", filter="data")
+        (Path(aside) / "kit").replace(folder)
+    return Kit.load(folder)
+
+
+def _encrypt(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
+    salt = os.urandom(_SALT)
+    cipher = _cipher(passphrase, salt)
+    target.write(_MAGIC + salt)
+    for at, (chunk, last) in enumerate(_chunks(source)):
+        sealed = cipher.encrypt(_place(at), chunk, _MAGIC + bytes([last]))
+        target.write(_HEAD.pack(len(sealed), last) + sealed)
+
+
+def _decrypt(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
+    if source.read(len(_MAGIC)) != _MAGIC:
+        raise StorageError("The file must be a backup of a dcshap site, of this version or an older one. It is not.")
+    cipher, at, last = _cipher(passphrase, source.read(_SALT)), 0, False
+    while not last:
+        head = source.read(_HEAD.size)
+        size, last = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, False)
+        try:
+            if not 0 < size <= _CHUNK + 16:
+                raise InvalidTag
+            target.write(cipher.decrypt(_place(at), source.read(size), _MAGIC + bytes([last])))
+        except InvalidTag as error:
+            raise StorageError("The passphrase is another, or the backup is damaged or cut short.") from error
+        at += 1
+
+
+def _chunks(source: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+    chunk = source.read(_CHUNK)
+    while True:
+        following = source.read(_CHUNK)
+        yield chunk, not following
+        if not following:
+            return
+        chunk = following
+
+
+def _cipher(passphrase: str, salt: bytes) -> AESGCM:
+    return AESGCM(Scrypt(salt=salt, length=32, n=2**16, r=8, p=1).derive(passphrase.encode()))
+
+
+def _place(at: int) -> bytes:
+    return at.to_bytes(12, "big")  # a nonce: every file has a key of its own

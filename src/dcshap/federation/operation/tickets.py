@@ -1,0 +1,93 @@
+"""Requests that are answered later: whoever asks gets a ticket at once, and comes back for the answer.
+
+The engine's server holds a lock while it waits for a run, so that one slow answer would keep everybody else waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from dcshap.exceptions import FederationError
+
+__all__ = ["Tickets"]
+
+AT_ONCE = 8  # requests that are answered at the same time, where nothing else is said
+_KEPT = 60.0  # seconds that an answer waits to be fetched
+_FETCHED = 5.0  # seconds that it can be fetched again: whoever fetches it may not have got it
+_WAITING = 1000  # requests that may wait
+
+
+@dataclass
+class _Request:
+    work: Future[Any]
+    until: float = float("inf")  # when it is forgotten
+
+
+class Tickets:
+    """Answers up to a set number of requests at the same time; the rest wait in order.
+
+    Parameters
+    ----------
+    at_once : int
+    """
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._threads = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="answering")
+        self._lock = threading.Lock()
+        self._requests: dict[str, _Request] = {}
+        self.answered = 0
+        self.failed = 0
+
+    def take(self, ticket: str, work: Callable[[], Any]) -> None:
+        """Have work done as soon as there is room for it; the same ticket again changes nothing.
+
+        Parameters
+        ----------
+        ticket : str
+            Unlike that of every other request; its result is fetched by it.
+        work : callable
+        """
+        with self._lock:
+            now = time.monotonic()
+            self._requests = {key: each for key, each in self._requests.items() if each.until > now}
+            if ticket in self._requests:
+                return
+            if sum(not each.work.done() for each in self._requests.values()) >= _WAITING:
+                raise FederationError(f"{_WAITING} requests are waiting already. Ask again later.")
+            self._requests[ticket] = _Request(self._threads.submit(self._counted, ticket, work))
+
+    def _counted(self, ticket: str, work: Callable[[], Any]) -> Any:
+        failed = True
+        try:
+            found = work()
+            failed = False
+        finally:
+            with self._lock:
+                self.answered, self.failed = self.answered + 1, self.failed + failed
+                self._requests[ticket].until = time.monotonic() + _KEPT
+        return found
+
+    def result(self, ticket: str) -> Any:
+        """What the work gave; None while it is not done. What it raised is raised here."""
+        with self._lock:
+            if ticket not in self._requests:
+                raise FederationError(f"An answer is kept for {_KEPT:g} s. There is none for this ticket.")
+            request = self._requests[ticket]
+            if not request.work.done():
+                return None
+            request.until = min(request.until, time.monotonic() + _FETCHED)
+        return request.work.result()
+
+    def waiting(self) -> int:
+        """How many requests are being answered, or wait."""
+        with self._lock:
+            return sum(not each.work.done() for each in self._requests.values())
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

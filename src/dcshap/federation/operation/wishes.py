@@ -1,0 +1,82 @@
+"""Which collaborations are to serve: kept by the analyst, so that a restarted server goes on by itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcshap.exceptions import StorageError
+from dcshap.federation.site.secrets import write_private
+
+__all__ = ["AGAIN", "Wish", "drop_wish", "keep_wish", "order_to_end", "read_wishes"]
+
+AGAIN = "dcshap_again"  # in a job's description: it has trained before, and goes on from that
+_FILE = "serving.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A collaboration that is to answer requests until somebody stops it.
+
+    Attributes
+    ----------
+    collaboration : str
+    job : str
+        The engine's job that serves it now, or did.
+    before : str
+        The job whose place it has taken, which has served until then; empty where there is none.
+    """
+
+    collaboration: str
+    job: str
+    before: str = ""
+
+
+def keep_wish(folder: Path, collaboration: str, job: str) -> None:
+    """Have a collaboration served from now on.
+
+    Parameters
+    ----------
+    folder : path
+        The analyst's `dcshap` folder.
+    collaboration, job : str
+    """
+    path = _path(folder, collaboration)
+    try:
+        before = _read(path).job if path.exists() else ""
+    except StorageError:
+        before = ""  # what is damaged is written anew
+    content = {"version": _VERSION, "collaboration": collaboration, "job": job}
+    write_private(path, json.dumps(content | {"before": "" if before == job else before}))
+
+
+def drop_wish(folder: Path, collaboration: str) -> None:
+    """Have a collaboration served no longer."""
+    _path(folder, collaboration).unlink(missing_ok=True)
+
+
+def read_wishes(folder: Path) -> list[Wish]:
+    """All collaborations that are to serve."""
+    return [_read(path) for path in sorted(folder.glob(f"*/{_FILE}"))]
+
+
+def order_to_end(job: str, written: float) -> bytes:
+    """What whoever ends a run signs."""
+    return json.dumps({"end": job, "written": written}).encode()
+
+
+def _path(folder: Path, collaboration: str) -> Path:
+    return folder / collaboration / _FILE
+
+
+def _read(path: Path) -> Wish:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if content["version"] > _VERSION:
+            raise StorageError(f"{path} was written by a newer dcshap: install that, or `serve` the collaboration.")
+        return Wish(str(content["collaboration"]), str(content["job"]), str(content.get("before", "")))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise StorageError(f"{path} is damaged: `serve` the collaboration again.") from error

@@ -1,0 +1,150 @@
+"""Many rehearsals for the price of one: at every event of a run, copies of the process go on with a fault each.
+
+What comes before a fault is done once for all of them. A copy works in the run's own folder, while the run waits; then
+the folder is put back. Any of them can be replayed alone: a `Schedule` says all of it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from dcshap.federation.rehearsal.schedule import Rehearsal, Schedule
+from dcshap.federation.rehearsal.stage import SCENES, Stage
+from dcshap.federation.rehearsal.verdict import Verdict
+from dcshap.protocol.faults import FAULTS, Fault
+from dcshap.protocol.world import World
+
+__all__ = ["COPIES", "Result", "every_fault", "faults_from", "random_faults", "random_scenes"]
+
+_PATIENCE = 120.0  # real seconds for a copy of the process; a rehearsal takes a tenth of one
+COPIES = 2  # at each event
+Choose = Callable[[int, str], list[tuple[Fault, ...]]]  # an event's number and kind -> what goes wrong in each copy
+
+
+@dataclass(frozen=True)
+class Result:
+    """A schedule, what did not hold in it, and how many of its faults came."""
+
+    schedule: Schedule
+    verdict: Verdict
+    n_faults: int
+
+
+def every_fault(stage: Stage, scene: str, seed: int = 0) -> Iterator[Result]:
+    """Each fault at each event of a scene, one at a time."""
+
+    def choose(at: int, kind: str) -> list[tuple[Fault, ...]]:
+        return [(Fault(at, fault, how=101 * at + 37 * number),) for number, fault in enumerate(FAULTS[kind])]
+
+    return iter(_Branches(stage, Schedule((scene,), (), seed), choose).results())
+
+
+def random_scenes(kind: str, seed: int) -> tuple[str, ...]:
+    """What is done in a rehearsal, by chance."""
+    chance, known = Random(f"scenes {seed}"), SCENES[kind]  # noqa: S311 - to be replayed
+    weights = [1, 2] if kind == "horizontal" else [1, 2, 4, 4, 4, 4]
+    return tuple(chance.choices(known, weights, k=chance.randint(1, 3)))
+
+
+def random_faults(stage: Stage, seed: int) -> Iterator[Result]:
+    """At every event of a rehearsal `COPIES` copies go on, each with a fault there and others later."""
+
+    def choose(at: int, kind: str) -> list[tuple[Fault, ...]]:
+        return [faults_from(at, kind, seed=seed, copy=copy) for copy in range(COPIES)]
+
+    return iter(_Branches(stage, Schedule(random_scenes(stage.kind, seed), (), seed), choose).results())
+
+
+def faults_from(at: int, kind: str, *, seed: int, copy: int) -> tuple[Fault, ...]:
+    """What goes wrong in one copy: something at an event of a kind, and more later."""
+    kinds = sorted({fault for found in FAULTS.values() for fault in found})
+    chance = Random(f"{seed} {at} {copy}")  # noqa: S311 - to be replayed
+    faults = [Fault(at, chance.choice(FAULTS[kind]), chance.getrandbits(16))]
+    for _ in range(min(1 + int(chance.expovariate(0.5)), 8)):
+        later = faults[-1].at + 1 + int(chance.expovariate(0.05))
+        faults.append(Fault(later, chance.choice(kinds), chance.getrandbits(16)))
+    return tuple(faults)
+
+
+class _Branches:
+    """A rehearsal without faults, and the copies of it that go wrong."""
+
+    def __init__(self, stage: Stage, schedule: Schedule, choose: Choose) -> None:
+        self._stage, self._schedule, self._choose = stage, schedule, choose
+        self._results: list[Result] = []
+        self._mine: tuple[tuple[Fault, ...], int] | None = None  # in a copy: its faults, and where it reports to
+
+    def results(self) -> list[Result]:
+        """Run it; what became of it and of every copy."""
+        stage, schedule = self._stage, self._schedule
+        for number in range(1 + schedule.scenes.count("train")):
+            for scene in {*schedule.scenes, "resume"} - {"train"}:
+                stage.expected(number, scene)
+        with stage.play(schedule.seed) as play:
+            rehearsal = Rehearsal(stage, schedule, play)
+            gc.freeze()  # what is here now stays, and is not looked at, and so not copied, by the copies
+            play.world.branch = lambda kind: self._branch(play.world, play.folder, kind)
+            try:
+                rehearsal.run()
+            finally:
+                if self._mine is not None:
+                    self._report(rehearsal, len(play.world.happened))
+        self._results.append(Result(schedule, rehearsal.verdict, 0))
+        return self._results
+
+    def _branch(self, world: World, folder: Path, kind: str) -> Fault | None:
+        """In the run itself nothing goes wrong; in each copy the first of its faults."""
+        if self._mine is not None:
+            return None
+        kept = folder.with_name("kept")
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(folder, kept)
+        for faults in self._choose(world.count, kind):
+            reading, writing = os.pipe()
+            copy = os.fork()
+            if not copy:
+                os.close(reading)
+                gc.disable()
+                self._mine = faults, writing
+                world.add(faults)
+                return faults[0]
+            os.close(writing)
+            self._collect(faults, copy, reading)
+            shutil.rmtree(folder)
+            shutil.copytree(kept, folder)
+        return None
+
+    def _report(self, rehearsal: Rehearsal, n_faults: int) -> None:
+        """As a copy: say what became of it, and end."""
+        if self._mine is not None:
+            found = {"verdict": asdict(rehearsal.verdict), "n_faults": n_faults}
+            found |= {"recovered": rehearsal.recovered, "number": rehearsal.number}
+            os.write(self._mine[1], json.dumps(found).encode()[: 1 << 15])
+            os._exit(0)
+
+    def _collect(self, faults: tuple[Fault, ...], copy: int, reading: int) -> None:
+        """Wait for a copy, and take what it says."""
+        ready, _, _ = select.select([reading], [], [], _PATIENCE)
+        data = os.read(reading, 1 << 16) if ready else b""
+        os.close(reading)
+        if not ready:
+            os.kill(copy, signal.SIGKILL)
+        os.waitpid(copy, 0)
+        schedule = Schedule(self._schedule.scenes, faults, self._schedule.seed)
+        if not data:
+            self._results.append(Result(schedule, Verdict(hung=["The process did not come to an end."]), 0))
+            return
+        found: dict[str, Any] = json.loads(data)
+        if found["recovered"]:
+            self._stage.recovered[found["recovered"]] = found["number"]
+        self._results.append(Result(schedule, Verdict(**found["verdict"]), found["n_faults"]))

@@ -1,0 +1,77 @@
+"""The trainings of a collaboration that were put to use, in order: number, run, when, model, how many records."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dcshap.exceptions import StorageError
+from dcshap.federation.site.secrets import write_private
+
+__all__ = ["History", "Trained"]
+
+_FILE = "models.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A training that was put to use.
+
+    Attributes
+    ----------
+    number : int
+        From 1 on.
+    run : str
+    when : str
+    model : str
+        The estimator's class.
+    parties : list of str
+    records : int, optional
+        How many records all vertical parties hold; None of a horizontal training.
+    dropped : dict of str to int
+        How many of each vertical party's records were left out.
+    """
+
+    number: int
+    run: str
+    when: str
+    model: str
+    parties: list[str]
+    records: int | None
+    dropped: dict[str, int]
+
+
+class History:
+    """A collaboration's list of trainings.
+
+    Parameters
+    ----------
+    folder : path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _FILE
+
+    def all(self) -> list[Trained]:
+        """All trainings, the newest last."""
+        if not self._path.exists():
+            return []
+        try:
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+            if content["version"] > _VERSION:
+                raise StorageError(f"{self._path} was written by a newer dcshap: install that.")
+            return [Trained(**each) for each in content["models"]]
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise StorageError(f"{self._path} is damaged. It can be removed; nothing else needs it.") from error
+
+    def add(self, run: str, model: str, parties: list[str], *, records: int | None, dropped: dict[str, int]) -> Trained:
+        """Note a training that was put to use."""
+        before = self.all()
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        made = Trained(len(before) + 1, run, now, model, parties, records, dropped)
+        models = [asdict(each) for each in (*before, made)]
+        write_private(self._path, json.dumps({"version": _VERSION, "models": models}))
+        return made

@@ -1,0 +1,63 @@
+"""Certificates of partners, remembered from the first training on.
+
+Whoever holds the authority's key could issue a second certificate in a partner's name. The first one is remembered by
+its fingerprint, and another is refused until somebody at this site accepts it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from dcshap.exceptions import InputError, PrivacyError, StorageError
+from dcshap.federation.seals.identity import Certificate
+from dcshap.federation.site.secrets import write_private
+
+__all__ = ["Pins"]
+
+_FILE = "partners.json"
+
+
+class Pins:
+    """The fingerprints that a party remembers in a collaboration's folder.
+
+    Parameters
+    ----------
+    folder : path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _FILE
+
+    def require(self, certificates: Iterable[Certificate]) -> None:
+        """Refuse a certificate of a known name that is another than the first; remember those of new names."""
+        known = self._known()
+        for certificate in certificates:
+            first = known.setdefault(certificate.name, certificate.fingerprint)
+            if first != certificate.fingerprint:
+                raise PrivacyError(
+                    f"The certificate of {certificate.name!r} must be the one that it had at first. It is another: "
+                    f"{certificate.fingerprint}. If its owner tells you by another way that this is its own, run "
+                    f"`dcshap federation certificates accept`."
+                )
+        if known != self._known():
+            write_private(self._path, json.dumps(known))
+
+    def accept(self, name: str, fingerprint: str) -> None:
+        """Remember another certificate of a partner from now on."""
+        known = self._known()
+        if name not in known:
+            raise InputError(f"`name` must be one of {sorted(known)}, whose certificates are remembered. Got {name!r}.")
+        parts = fingerprint.upper().removeprefix("SHA256:").split(":")
+        if len(parts) != 32 or any(len(part) != 2 or set(part) - set("0123456789ABCDEF") for part in parts):
+            raise InputError("A fingerprint must be 32 pairs of hexadecimal digits with ':' between them.")
+        write_private(self._path, json.dumps(known | {name: ":".join(parts)}))
+
+    def _known(self) -> dict[str, str]:
+        if not self._path.exists():
+            return {}
+        try:
+            return {str(name): str(each) for name, each in json.loads(self._path.read_text(encoding="utf-8")).items()}
+        except (OSError, ValueError, AttributeError) as error:
+            raise StorageError(f"{self._path} is damaged.") from error

@@ -1,0 +1,46 @@
+"""Roles and sites take time, chance and threads from one module and change the disk through another, nowhere else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import dcshap
+from dcshap._machine import Machine, at_once, new_identifier, now, random_bits, using_machine
+
+ROOT = Path(dcshap.__file__).parent
+ROOMS = ("collaboration", "protocol", "storage", "federation/seals", "federation/site")
+OWN = re.compile(
+    r"\btime\.(time|monotonic|perf_counter)\(|datetime\.now\(|\bsecrets\.(token|rand)|os\.urandom|uuid4|"
+    r"ThreadPoolExecutor|\.write_(text|bytes)\(|\.rename\(|os\.replace|shutil\.rmtree|tempfile\."
+)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_room_that_is_rehearsed_asks_the_machine_itself(room):
+    for path in sorted((ROOT / room).rglob("*.py")):
+        if path.name != "world.py":
+            assert not OWN.search(path.read_text(encoding="utf-8")), path
+
+
+def test_another_machine_takes_the_place_of_the_real_one_and_gives_it_back():
+    class Stopped(Machine):
+        def now(self) -> float:
+            return 5.0
+
+        def random_bytes(self, n: int) -> bytes:
+            return b"\xff" * n
+
+    with using_machine(Stopped()):
+        assert now() == 5.0
+        assert new_identifier() == "ff" * 16
+        assert random_bits(5) == 31
+    assert now() > 5.0
+    assert new_identifier() != new_identifier()
+
+
+def test_at_once_keeps_the_order():
+    assert at_once(lambda item: item * 2, [3, 1, 2]) == [6, 2, 4]
+    assert at_once(lambda item: item, []) == []
