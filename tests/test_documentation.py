@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +186,18 @@ def test_what_travels_is_what_the_protocols_say():
     page = text_of(DOCS / "privacy.md")
     assert "| algorithm 3 |" in page.lower()
     assert script["written"](page) == page, "run python docs/what_travels.py"
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_warnings_and_loads_nothing_from_elsewhere(tmp_path):
+    shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("_build", "examples"))
+    options = ["-W", "--keep-going", "-q", "-D", "plot_gallery=0", "-b", "html"]  # examples are run above
+    command = [sys.executable, "-m", "sphinx", *options, str(tmp_path / "docs"), str(tmp_path / "site")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > len(PAGES)
+    loaded = re.compile(r"<(?:script|img|iframe|link)[^>]*?(?:src|href)=\"(?:https?:)?//[^\"]*\"")
+    assert {page.name: loaded.findall(text_of(page)) for page in pages if loaded.search(text_of(page))} == {}
+    styles = [text_of(path) for path in (tmp_path / "site" / "_static").rglob("*.css")]
+    assert not [style for style in styles if re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", style)]

@@ -24,24 +24,24 @@ record = {"bank": bank.loc[asked], "shop": shop.loc[asked]}
 
 # %%
 # **The bank's view.** It sees its own features one by one, and all of the shop's as a
-# single bar. With ``index="owen"`` every party's view is a part of one and the same
-# explanation.
+# single bar. With Owen values, the default, every party's view is a part of one and the
+# same explanation.
 
-bank_view = together.explain(record, view="bank", index="owen")
+bank_view = together.explain(record, view="bank")
 figure = waterfall(bank_view, output=1)
 
 # %%
 # **The shop's view** of the same prediction. The two bars for "the other party" are the
 # sums of what the other sees.
 
-shop_view = together.explain(record, view="shop", index="owen")
+shop_view = together.explain(record, view="shop")
 figure_of_the_shop = waterfall(shop_view, output=1)
 
 # %%
 # **The view of the person concerned** is the union of both. Its values are those of the
 # party views, to the last digits.
 
-everything = together.explain(record, index="owen")
+everything = together.explain(record)
 figure_of_all = waterfall(everything, output=1)
 for view in (bank_view, shop_view):
     for name, value in zip(view.feature_names, view.values[0, :, 1], strict=True):

@@ -262,7 +262,7 @@ class VerticalCollaboration(CollaborationEstimator):
         - `view="full", index="owen"`: the union of the party views
         - a party, `index="owen"`: its party view, its features and a "DC Features" bar per other party
         - a party, `index="shapley"`: Algorithm 4, the same players; views differ a little from each other
-        - `view="full", index="shapley"`: Algorithm 3, which shows the analyst what each column adds and so decodes records
+        - `view="full", index="shapley"`: Algorithm 3, which shows the analyst what columns add, and so decodes records
 
         Parameters
         ----------
