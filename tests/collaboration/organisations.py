@@ -70,6 +70,7 @@ class Organisations:
         def data(*_: object) -> Data:
             return load_data(config.collaboration(NAME), base=config.folder, task="number")
 
+        self.offices[name].directory[ANALYST] = self.analyst.identity.certificate  # who brings the first envelope
         return Meeting(
             config, NAME, self.offices[name], self._witness(name), span="supervised", begin=data, resume=data
         )

@@ -16,7 +16,7 @@ from dcshap import datasets
 from dcshap.audit.attacks.components import rows_by_anchor
 from dcshap.collaboration.messages import Representation
 from dcshap.exceptions import PrivacyWarning
-from tests.collaboration.helpers import RecordedHorizontal
+from tests.collaboration.helpers import RecordedHorizontal, in_table_order
 
 
 def success(table, anchor: str) -> float:
@@ -31,7 +31,8 @@ def success(table, anchor: str) -> float:
         run.fit(data)
     party = run.parties_["party0"]
     received = [message for message in run.received_by("analyst") if isinstance(message, Representation)]
-    anchors, rows = [each.anchor for each in received], [each.rows for each in received]
+    anchors = [each.anchor for each in received]
+    rows = [in_table_order(run.parties_[each.party], each) for each in received]
     found = rows_by_anchor(anchors, rows, party.anchor.rows)
     guessed = dict(zip([each.party for each in received], found, strict=True))
     truth = np.concatenate([party.encode(rows) for rows, _ in data.values()])

@@ -123,7 +123,8 @@ def test_the_analyst_receives_representations_only(span):
     assert all(vars(message) == {"party": f"party{i % 3}"} for i, message in enumerate(received[3:]))
     for message in received[:3]:
         fields = {entry.name: getattr(message, entry.name) for entry in dataclasses.fields(message)}
-        assert set(fields) == {"party", "anchor", "rows", "labels", "instance_models"}
+        assert set(fields) == {"party", "anchor", "rows", "labels", "instance_models", "weights"}
+        assert fields["weights"].size == 0
         assert fields["anchor"].shape == (2000, DIMENSIONS[span])
         assert fields["rows"].shape == (50, DIMENSIONS[span])
 

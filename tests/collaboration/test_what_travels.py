@@ -419,9 +419,9 @@ def trained_on_records(how: str, **settings: Any) -> Iterator[Case]:
     run.explain(asked, index="owen")
     yield from case("all views", PARTY_VIEWS, viewers=NAMES)
     against: dict[str, Any] = {"reference": "background", "n_background": 3}
-    run.explain(asked, **against)
+    run.explain(asked, index="shapley", **against)
     yield from case("all features against a background", ALGORITHM_3)
-    run.explain(asked, view="bank", **against)
+    run.explain(asked, view="bank", index="shapley", **against)
     yield from case("Algorithm 4 against a background", ALGORITHM_4, viewers=("bank",))
     run.explain(asked, index="owen", **against)
     yield from case("all views against a background", PARTY_VIEWS, viewers=NAMES)
