@@ -74,9 +74,9 @@ def test_views_are_parts_of_the_full_one_and_every_view_sums_to_the_prediction(n
         np.testing.assert_allclose(view.predictions, predictions, rtol=0, atol=1e-12)
         at += len(held)
         for merged in (False, True):
-            view = noisy.explain(records, view=name, merged=merged, **AGAINST)
+            view = noisy.explain(records, view=name, index="shapley", merged=merged, **AGAINST)
             np.testing.assert_allclose(view.predictions, predictions, rtol=0, atol=1e-12)
-    for found in (full, noisy.explain(records, **AGAINST)):
+    for found in (full, noisy.explain(records, index="shapley", **AGAINST)):
         np.testing.assert_allclose(found.predictions, predictions, rtol=0, atol=1e-12)
 
 
@@ -210,8 +210,8 @@ def test_sampled_values_have_standard_errors_that_tell_how_far_they_are_from_exa
     X, y = heart
     run = VerticalCollaboration(KNeighborsClassifier(7), random_state=0).fit(split(X.iloc[20:], 2), y)
     records = split(X.head(6), 2)
-    exact = run.explain(records, **AGAINST)
-    sampled = run.explain(records, method="sampled", max_evals=256, random_state=1, **AGAINST)
+    exact = run.explain(records, index="shapley", **AGAINST)
+    sampled = run.explain(records, index="shapley", method="sampled", max_evals=256, random_state=1, **AGAINST)
     assert not sampled.exact
     off = np.abs(sampled.values - exact.values) / np.maximum(sampled.standard_errors, 1e-12)
     assert np.mean(off[sampled.standard_errors > 1e-9] < 3) > 0.9
@@ -226,5 +226,5 @@ def test_a_reduction_that_is_not_linear_gives_the_same_games(heart):
     codes, _ = codes_and_reference(run, X.head(1), 2)
     rows = np.concatenate(list(backgrounds(run, 2).values()), axis=1)
     each = [shapley_values(composed(run, 2), codes, row, method="exact").values for row in rows]
-    found = run.explain(split(X.head(1), 2), reference="background", n_background=2)
+    found = run.explain(split(X.head(1), 2), index="shapley", reference="background", n_background=2)
     np.testing.assert_allclose(found.values, np.mean(each, axis=0), rtol=0, atol=1e-9)

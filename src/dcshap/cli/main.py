@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": "Do all parties say the same? Explain rows at every party and compare.",
     "audit": "Attack what a party has sent, on its own table; nothing leaves.",
     "receipt": "Check and compare signed receipts.",
+    "desk": "Open the page where officers, persons concerned and auditors ask why.",
     "schema": "Build, check, explain and merge the schema that parties agree on.",
     "reproduce": "The experiments of the paper on the real data.",
     "federation": "Train and explain between separate organisations.",

@@ -1,0 +1,101 @@
+"""The desk under load: 50 readers at once, each asking again as soon as they were answered; every view is recorded.
+
+Adult, one horizontal party, logistic regression, SQLite on this disk. Cached explanations were shown before; fresh ones
+are computed, signed and stored first. Beside them the engine's own time for a fresh explanation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+from dcshap import HorizontalCollaboration, datasets
+from dcshap.desk.accounts import Role
+from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.server import Opening, serve
+from dcshap.desk.state import Desk
+
+READERS = 50
+CACHED = 200  # cases that were shown before
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    threadpool_limits(1)  # as `dcshap desk` does
+    adult = datasets.load_adult("train")
+    n_views, n_fresh = (500, 50) if quick else (5000, 400)
+    parts = datasets.label_skew(adult.target, random_state=0)
+    parties = {name: (adult.data.iloc[at], adult.target.iloc[at]) for name, at in zip("ab", parts, strict=True)}
+    trained = HorizontalCollaboration(LogisticRegression(max_iter=1000), random_state=0).fit(parties)
+    people = adult.data.head(CACHED + n_fresh).set_axis(pd.Index([f"P{at}" for at in range(CACHED + n_fresh)]))
+    cases = HorizontalCases(Source(lambda: trained, lambda: 0), "a", people)
+    with tempfile.TemporaryDirectory() as folder:
+        desk = Desk(Path(folder), cases)
+        handles = [desk.library.handle_of(record) or "" for record in cases.records()]
+        cookies = [f"{desk.cookie_name}={desk.accounts.open(f'r{at}', Role.OFFICER)}" for at in range(READERS)]
+        desk.close()
+        opening = Opening(Desk(Path(folder), cases))
+        bound = opening.bound()
+        server = multiprocessing.get_context("fork").Process(target=serve, args=([(opening, bound)],), daemon=True)
+        server.start()
+        port = bound.getsockname()[1]
+        try:
+            asyncio.run(_read(port, cookies[:2], handles[:CACHED]))  # shown for the first time
+            cached = asyncio.run(_read(port, cookies, [handles[at % CACHED] for at in range(n_views)]))
+            fresh = asyncio.run(_read(port, cookies, handles[CACHED:]))
+        finally:
+            os.kill(int(server.pid or 0), signal.SIGTERM)
+            server.join(timeout=10)
+    return [_row("cached", cached), _row("fresh", fresh), _engine(cases, people)]
+
+
+async def _read(port: int, cookies: list[str], handles: list[str]) -> tuple[list[float], float]:
+    """Seconds that each of the views took, and all of them."""
+    waiting, took = list(reversed(handles)), []
+
+    async def reader(cookie: str) -> None:
+        source, sink = await asyncio.open_connection("127.0.0.1", port)
+        while waiting:
+            handle, began = waiting.pop(), time.perf_counter()
+            sink.write(f"GET /cases/{handle} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n\r\n".encode())
+            head = await source.readuntil(b"\r\n\r\n")
+            size = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            await source.readexactly(size)
+            assert head.startswith(b"HTTP/1.1 200"), head[:60]
+            took.append(time.perf_counter() - began)
+        sink.close()
+
+    began = time.perf_counter()
+    await asyncio.gather(*(reader(cookie) for cookie in cookies))
+    return took, time.perf_counter() - began
+
+
+def _row(name: str, measured: tuple[list[float], float]) -> dict[str, Any]:
+    took, whole = np.array(measured[0]), measured[1]
+    return {
+        "case": name,
+        "readers": READERS,
+        "views": len(took),
+        "median ms": 1e3 * float(np.median(took)),
+        "p95 ms": 1e3 * float(np.quantile(took, 0.95)),
+        "views per second": len(took) / whole,
+    }
+
+
+def _engine(cases: HorizontalCases, people: pd.DataFrame) -> dict[str, Any]:
+    """What the engine alone takes for one explanation after another, without storing or showing it."""
+    n, began = 50, time.perf_counter()
+    for record in people.index[:n]:
+        cases.explain(record, reference="anchor")
+    each = (time.perf_counter() - began) / n
+    return {"case": "engine alone", "readers": 1, "views": n, "median ms": 1e3 * each, "views per second": 1 / each}

@@ -1,0 +1,176 @@
+"""`dcshap desk`: the web page where people ask why."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Hashable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from threadpoolctl import threadpool_limits
+
+from dcshap import HorizontalCollaboration
+from dcshap.cli.console import DebugOption, error_console, output, working
+from dcshap.cli.tables import Run, read_table, select_columns
+from dcshap.exceptions import InputError
+from dcshap.storage import current
+
+if TYPE_CHECKING:
+    from dcshap.desk.cases import Cases
+    from dcshap.desk.server import Opening
+
+__all__ = ["desk"]
+
+DEMO = "demo"
+PORT = 8642
+NEEDED = ("argon2", "jinja2", "multipart", "reportlab", "sqlalchemy", "starlette", "uvicorn")
+
+
+def desk(
+    run: Annotated[str | None, typer.Argument(metavar="[RUN|demo]", help="The folder that `dcshap fit` wrote.")] = None,
+    tables: Annotated[
+        list[str] | None, typer.Argument(metavar="TABLE...", help="The cases: a file, or NAME=FILE per party.")
+    ] = None,
+    party: Annotated[str | None, typer.Option(help="Whose desk it is.")] = None,
+    kit: Annotated[Path | None, typer.Option(help="The kit of a requester of a running federation.")] = None,
+    collaboration: Annotated[str | None, typer.Option(help="With --kit: which collaboration.")] = None,
+    identifier: Annotated[str | None, typer.Option("--id", help="The column of the case identifiers.")] = None,
+    words: Annotated[Path | None, typer.Option(help="A YAML file: what decisions and columns are called.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where the desk keeps its key and its database.")] = None,
+    database: Annotated[str | None, typer.Option(help="The URL of a database; SQLite by default.")] = None,
+    account: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=ROLE", help="Make an account; asks for its password.")
+    ] = None,
+    what_ifs: Annotated[int, typer.Option(help="Questions “what if” of an officer in a day.")] = 100,
+    audit: Annotated[Path | None, typer.Option(help="What `dcshap audit --json` printed, for the auditor.")] = None,
+    host: Annotated[str, typer.Option(help="Where to listen; beyond loopback with HTTPS only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = PORT,
+    certificate: Annotated[Path | None, typer.Option(help="For HTTPS: the certificate, as PEM.")] = None,
+    key: Annotated[Path | None, typer.Option(help="For HTTPS: its private key, as PEM.")] = None,
+    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
+) -> None:
+    """Open the page where officers, persons concerned and auditors ask why.
+
+    Examples: `dcshap desk demo`, `dcshap desk run/ cases.csv --party north --account olga=officer`
+    """
+    started = time.perf_counter()
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise InputError(f"The desk needs {missing}. Install it with `pip install 'dcshap[desk]'`.")
+    from dcshap.desk.server import Opening, serve  # noqa: PLC0415 - an extra, and it takes a second to import
+
+    threadpool_limits(1)  # many small computations at once: threads within each would be in each other's way
+    where: dict[str, Any] = {"host": host, "certificate": certificate, "key": key}
+    if run == DEMO:
+        _demo(Opening, serve, where, port, started)
+        return
+    from dcshap.desk.state import Desk  # noqa: PLC0415
+    from dcshap.desk.vocabulary import Vocabulary  # noqa: PLC0415
+
+    cases, place = _cases(run, tables or [], party, kit=kit, collaboration=collaboration, identifier=identifier)
+    opened = Desk(
+        folder or place,
+        cases,
+        Vocabulary() if words is None else Vocabulary.load(words),
+        url=database,
+        what_ifs=what_ifs,
+        mail=None if run is None else place.parent / f"{Path(run).name}.desk-mail",
+        audit=None if audit is None else _audit(audit),
+    )
+    _make_accounts(opened, account or [])
+    opening = Opening(opened, port=port, **where)
+    bound = opening.bound()
+    output.print(f"The desk of {cases.party} is open at [bold]{opening.address(bound)}[/]", highlight=False)
+    serve([(opening, bound)])
+
+
+def _demo(opening: type[Opening], serve: Any, where: dict[str, Any], port: int, started: float) -> None:
+    from dcshap.desk.showcase import showcase  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="dcshap-desk-") as folder:
+        with working("Training two collaborations on embedded data"):
+            stands = showcase(Path(folder))
+        bound = []
+        for at, stand in enumerate(stands):
+            each = opening(stand.desk, port=port + at if port else 0, **where)
+            bound.append((each, each.bound()))
+        for stand, (each, socket) in zip(stands, bound, strict=True):
+            output.print(f"\n[bold]{stand.title}[/]", highlight=False)
+            for token, entry in stand.desk.tokens.items():
+                output.print(f"  {entry.role:9} {each.address(socket)}/enter/{token}", highlight=False, soft_wrap=True)
+        seconds = time.perf_counter() - started
+        output.print(
+            f"\nOpen an address in a browser ({seconds:.0f} s). Ctrl+C ends the demonstration.", highlight=False
+        )
+        serve(bound)
+
+
+def _cases(
+    run: str | None,
+    files: list[str],
+    party: str | None,
+    *,
+    kit: Path | None,
+    collaboration: str | None,
+    identifier: str | None,
+) -> tuple[Cases, Path]:
+    """Where cases come from, and where the desk keeps its own things by default."""
+    if (run is None) == (kit is None):
+        raise InputError("Say what the desk is for: a RUN folder with --party, --kit, or demo.")
+    if kit is not None:
+        from dcshap.desk.federated import FederationCases  # noqa: PLC0415 - the engine takes seconds to import
+        from dcshap.federation.flare.session import Session  # noqa: PLC0415
+
+        return FederationCases(lambda: Session(kit), collaboration, party=party), Path(f"{kit}.desk")
+    from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases  # noqa: PLC0415
+
+    folder = Path(str(run))
+    trained = Run.load(folder)
+    whose = trained.party(party)
+    source = Source(lambda: Run.load(folder).collaboration, lambda: _stamp(folder))
+    place = folder.with_name(f"{folder.name}.desk-{whose}")
+    if not files:
+        raise InputError("Give the cases' table: a csv or parquet file, or NAME=FILE for each party of a vertical run.")
+    if not isinstance(trained.collaboration, HorizontalCollaboration):
+        return VerticalCases(source, whose, trained.records(files)), place
+    if len(files) != 1:
+        raise InputError(f"A horizontal run takes one file of cases. Got {len(files)}.")
+    table = read_table(files[0], index=identifier)
+    return HorizontalCases(source, whose, select_columns(table, trained.collaboration.schema_.names, files[0])), place
+
+
+def _stamp(folder: Path) -> Hashable:
+    """Differs once the run was written again: it then is another folder of the same name."""
+    found = current(folder).stat()
+    return found.st_ino, found.st_mtime_ns
+
+
+def _audit(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} must be what `dcshap audit --json` printed. It is not JSON.") from error
+    lines = content.get("lines") if isinstance(content, dict) else None
+    shown = {"attack", "attacker", "verdict", "words", "advice"}
+    if not isinstance(lines, list) or not all(isinstance(line, dict) and shown <= set(line) for line in lines):
+        raise InputError(f"{path} must be what `dcshap audit --json` printed. It is something else.")
+    return content
+
+
+def _make_accounts(opened: Any, wanted: list[str]) -> None:
+    from dcshap.desk.accounts import Role  # noqa: PLC0415
+
+    for entry in wanted:
+        name, _, role = entry.partition("=")
+        if role not in (Role.OFFICER, Role.AUDITOR, Role.OPERATOR):
+            raise typer.BadParameter(
+                f"must be NAME=officer, auditor or operator. Got {role!r}.", param_hint="--account"
+            )
+        password = typer.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True)
+        opened.accounts.add(name, Role(role), password)
+    if not opened.accounts.roles():
+        error_console.print("[yellow]Note:[/] Nobody can come in yet: make an account with --account NAME=ROLE.")

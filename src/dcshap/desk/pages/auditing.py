@@ -1,0 +1,93 @@
+"""What an auditor sees: the journal, agreement between organisations, budgets, reviews, and all of it as a file."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.responses import Response
+
+from dcshap.desk.accounts import Role
+from dcshap.desk.journal import Line, now
+from dcshap.desk.reviews import OUTCOMES
+from dcshap.desk.routing import Pages, Visit
+from dcshap.desk.state import Desk
+
+__all__ = ["pages"]
+
+pages = Pages()
+
+NEWEST = 200
+SAMPLE = 20
+VIEWS = ("looked", "what if", "contrasted", "wrote a letter")
+
+
+def _used_today(lines: list[Line]) -> dict[str, int]:
+    today = datetime.now(UTC).date().isoformat()
+    return dict(Counter(line.who for line in lines if line.act == "what if" and line.at.startswith(today)))
+
+
+@pages.get("/audit", Role.AUDITOR)
+def overview(desk: Desk, visit: Visit) -> Response:
+    """The journal's chain, budgets, reviews, and what the audit found."""
+    desk.journal.record(visit.note("audited"))
+    lines, broken = desk.journal.lines(), desk.journal.verify()
+    return desk.renderer.page(
+        visit,
+        "audit.html",
+        broken=broken,
+        lines=len(lines),
+        head=lines[-1].digest,
+        views=sum(line.act in VIEWS for line in lines),
+        budgets=_used_today(lines),
+        budget=desk.what_ifs,
+        reviews=desk.reviews.all(),
+        outcomes=OUTCOMES,
+        audit=desk.audit,
+    )
+
+
+@pages.get("/audit/journal", Role.AUDITOR)
+def show_journal(desk: Desk, visit: Visit) -> Response:
+    """Who looked at which explanation when."""
+    desk.journal.record(visit.note("read the journal"))
+    lines = desk.journal.lines(newest=NEWEST)
+    told: dict[str, Any] = {"lines": lines[::-1], "total": desk.journal.head()[0], "broken": desk.journal.verify()}
+    return desk.renderer.page(visit, "journal.html", **told)
+
+
+@pages.get("/audit/agreement", Role.AUDITOR)
+def agreement(desk: Desk, visit: Visit) -> Response:
+    """How far all organisations' explanations of some cases differ, computed now."""
+    records = list(desk.cases.records())
+    drawn = random.SystemRandom().sample(records, min(SAMPLE, len(records)))
+    handles = [desk.library.handle_of(record) or "" for record in drawn]
+    desk.journal.record(visit.note("compared organisations", cases=handles))
+    found = desk.cases.agreement(drawn)
+    rows = [] if found is None else found.to_frame().sort_values("rmse", ascending=False).to_dict(orient="records")
+    told: dict[str, Any] = {"found": found, "rows": rows, "n": len(drawn), "vertical": desk.cases.kind != "horizontal"}
+    return desk.renderer.page(visit, "agreement.html", **told)
+
+
+@pages.get("/audit/export", Role.AUDITOR)
+def export(desk: Desk, visit: Visit) -> Response:
+    """Everything that an auditor sees, as one file."""
+    desk.journal.record(visit.note("exported"))
+    lines = desk.journal.lines()
+    content: dict[str, Any] = {
+        "organisation": desk.words.organisation or desk.cases.party,
+        "written": now(),
+        "chain": desk.journal.verify() or "whole",
+        "journal": [asdict(line) for line in lines],
+        "reviews": [asdict(review) for review in desk.reviews.all()],
+        "budgets": {"used today": _used_today(lines), "of": desk.what_ifs},
+        "receipts": desk.library.receipts(),
+        "audit": desk.audit,
+    }
+    named = {"Content-Disposition": 'attachment; filename="desk-audit.json"'}
+    text = json.dumps(content, ensure_ascii=False, indent=1)
+    return Response(text, media_type="application/json; charset=utf-8", headers=named)

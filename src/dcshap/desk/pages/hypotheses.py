@@ -1,0 +1,201 @@
+"""What if: changed cases, the smallest change that turns a decision, and two cases side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from starlette.responses import Response
+
+from dcshap import Schema
+from dcshap._tables import plain_value
+from dcshap._typing import Array
+from dcshap.desk.accounts import Role
+from dcshap.desk.exposition import exposed, output_of, prediction_text, spoken
+from dcshap.desk.library import WHAT_IF
+from dcshap.desk.routing import Pages, RefusedError, Visit
+from dcshap.desk.state import Case, Desk
+from dcshap.exceptions import InputError
+from dcshap.explanation.changes import Change, smallest_change
+from dcshap.explanation.contrast import contrast
+from dcshap.report.texts import decimals_for, fixed, signed
+from dcshap.schema.columns import Number
+
+__all__ = ["pages"]
+
+pages = Pages()
+
+MOST_ROWS = 20_000  # possibilities that one search for the smallest change may try
+
+
+@dataclass(frozen=True)
+class _Input:
+    """One field of a form: a number within its range, or one of several categories."""
+
+    name: str
+    label: str
+    value: str
+    choices: tuple[str, ...] = ()
+    low: str = ""
+    high: str = ""
+    changeable: bool = False
+
+
+def _own_row(desk: Desk, case: Case) -> tuple[pd.DataFrame, Schema]:
+    row, schema = desk.cases.row(case.record), desk.cases.schema
+    if row is None or schema is None:
+        raise RefusedError(HTTPStatus.NOT_FOUND, "Not here", "This desk has no own columns that could be changed.")
+    return row, schema
+
+
+def _inputs(desk: Desk, case: Case) -> list[_Input]:
+    row, schema = _own_row(desk, case)
+    found = []
+    for column in schema.columns:
+        cell, label = row[column.name].iloc[0], desk.words.label(column.name)
+        changeable = column.name in desk.words.changeable
+        if isinstance(column, Number):
+            value = "" if pd.isna(cell) else f"{np.clip(float(cell), column.low, column.high):.12g}"
+            ends = f"{column.low:.12g}", f"{column.high:.12g}"
+            found.append(_Input(column.name, label, value, (), *ends, changeable))
+        else:
+            found.append(_Input(column.name, label, str(cell), tuple(map(str, column.categories)), "", "", changeable))
+    return found
+
+
+def _budget(desk: Desk, visit: Visit) -> dict[str, Any]:
+    left = desk.what_ifs_left(visit.known.who)
+    return {"left": left, "budget": desk.what_ifs, "renews": desk.budget_renews()}
+
+
+def _require_budget(desk: Desk, visit: Visit) -> None:
+    if not desk.what_ifs_left(visit.known.who):
+        raise RefusedError(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "Today's questions are used up",
+            f"You may ask {desk.what_ifs} a day. They are renewed on {desk.budget_renews()}. Nothing was lost.",
+        )
+
+
+@pages.get("/cases/{handle}/what-if", Role.OFFICER)
+def ask_what_if(desk: Desk, visit: Visit) -> Response:
+    """The form in which own features can be changed."""
+    case = desk.case(visit, visit.path["handle"])
+    shown: dict[str, Any] = {"shown": None, "before": None, "wrong": "", "inputs": _inputs(desk, case)}
+    desk.journal.record(visit.note("looked at data", handle=case.handle))
+    return desk.renderer.page(visit, "what_if.html", case=case, **shown, **_budget(desk, visit))
+
+
+@pages.post("/cases/{handle}/what-if", Role.OFFICER)
+def what_if(desk: Desk, visit: Visit) -> Response:
+    """Prediction and reasons as they would be."""
+    case = desk.case(visit, visit.path["handle"])
+    inputs = _inputs(desk, case)
+    given = {each.name: visit.form.get(each.name, each.value) for each in inputs}
+    changes = {each.name: given[each.name] for each in inputs if given[each.name] not in ("", each.value)}
+    filled = [_Input(**(vars(each) | {"value": given[each.name]})) for each in inputs]
+    _require_budget(desk, visit)
+    reference = desk.cases.references[0]
+    try:
+        explained = desk.cases.explain_rows(desk.cases.changed(case.record, changes), case.record, reference=reference)
+    except InputError as error:
+        told: dict[str, Any] = {"shown": None, "before": None, "wrong": str(error), "inputs": filled}
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        return desk.renderer.page(visit, "what_if.html", status=status, case=case, **told, **_budget(desk, visit))
+    kept = desk.library.keep(case.handle, explained, reference=reference, purpose=WHAT_IF)
+    before = desk.library.explain(case.handle, case.record, reference=reference)[0]
+    desk.journal.record(visit.note("what if", handle=case.handle, explanation=kept.identifier, changed=sorted(changes)))
+    told = {"shown": exposed(kept, desk.words), "before": exposed(before, desk.words), "wrong": "", "inputs": filled}
+    return desk.renderer.page(visit, "what_if.html", case=case, **told, **_budget(desk, visit))
+
+
+@pages.get("/cases/{handle}/smallest-change", Role.OFFICER)
+def ask_smallest_change(desk: Desk, visit: Visit) -> Response:
+    """The form in which changeable features are chosen."""
+    case = desk.case(visit, visit.path["handle"])
+    told: dict[str, Any] = {"sentence": "", "change": None, "wrong": "", "inputs": _inputs(desk, case)}
+    return desk.renderer.page(visit, "smallest_change.html", case=case, **told, **_budget(desk, visit))
+
+
+@pages.post("/cases/{handle}/smallest-change", Role.OFFICER)
+def find_smallest_change(desk: Desk, visit: Visit) -> Response:
+    """The smallest change of chosen features that turns the decision, or that there is none."""
+    case = desk.case(visit, visit.path["handle"])
+    row, schema = _own_row(desk, case)
+    inputs = _inputs(desk, case)
+    chosen = [each.name for each in inputs if visit.form.get(f"change:{each.name}")]
+    inputs = [_Input(**(vars(each) | {"changeable": each.name in chosen})) for each in inputs]
+    _require_budget(desk, visit)
+    told: dict[str, Any] = {"sentence": "", "change": None, "wrong": "", "inputs": inputs}
+    if not chosen:
+        told["wrong"] = "Choose at least one feature that may change."
+    else:
+        desk.journal.record(visit.note("what if", handle=case.handle, smallest_change_of=chosen))
+        change = smallest_change(
+            lambda rows: _decisions(desk, case, rows),
+            schema,
+            row,
+            changeable=chosen,
+            max_rows=MOST_ROWS,
+        )
+        told |= {"change": change, "sentence": _labelled(desk, change).sentence()}
+    return desk.renderer.page(visit, "smallest_change.html", case=case, **told, **_budget(desk, visit))
+
+
+def _labelled(desk: Desk, change: Change) -> Change:
+    """A change with columns called as people call them."""
+    before, after = ({desk.words.label(n): v for n, v in each.items()} for each in (change.before, change.after))
+    return replace(change, before=before, after=after)
+
+
+def _decisions(desk: Desk, case: Case, rows: pd.DataFrame) -> Array:
+    """What would be decided of rows, in words."""
+    outputs = desk.cases.outputs(rows, case.record)
+    values = outputs[:, desk.output_position(outputs.shape[1])]
+    line = desk.words.threshold
+    return np.where(values >= line, desk.words.decision(line) or "above", desk.words.decision(-np.inf) or "below")
+
+
+@pages.get("/cases/{handle}/contrast", Role.OFFICER)
+def ask_contrast(desk: Desk, visit: Visit) -> Response:
+    """The form in which another case is named."""
+    case = desk.case(visit, visit.path["handle"])
+    return desk.renderer.page(visit, "contrast.html", case=case, rows=(), other="")
+
+
+@pages.post("/cases/{handle}/contrast", Role.OFFICER)
+def show_contrast(desk: Desk, visit: Visit) -> Response:
+    """What sets two cases apart."""
+    case = desk.case(visit, visit.path["handle"])
+    record = visit.form.get("other", "").strip()
+    handle = desk.library.handle_of(record)
+    if handle is None:
+        raise RefusedError.unknown()
+    reference = desk.cases.references[0]
+    pair = [
+        desk.library.explain(each, of, reference=reference)[0]
+        for each, of in ((case.handle, case.record), (handle, record))
+    ]
+    desk.journal.record(*(visit.note("contrasted", handle=e.handle, explanation=e.identifier) for e in pair))
+    words = [spoken(each.explanation, desk.words) for each in pair]
+    found = contrast(*words, output=output_of(words[0], desk.words))
+    decimals = decimals_for(float(found.frame["difference"].abs().max()))
+    rows = [
+        {
+            "feature": row["feature"],
+            "first": "" if row["first"] is None else plain_value(row["first"]),
+            "second": "" if row["second"] is None else plain_value(row["second"]),
+            "one": signed(row["contribution of first"], decimals),
+            "two": signed(row["contribution of second"], decimals),
+            "difference": signed(row["difference"], decimals),
+        }
+        for row in found.frame.to_dict(orient="records")
+    ]
+    percent = len(words[0].output_names) > 1
+    first, second = (prediction_text([0, v] if percent else [v], int(percent)) for v in found.predictions)
+    difference = fixed(found.predictions[1] - found.predictions[0], decimals)
+    told: dict[str, Any] = {"rows": rows, "other": record, "first": first, "second": second, "difference": difference}
+    return desk.renderer.page(visit, "contrast.html", case=case, **told)

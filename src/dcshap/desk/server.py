@@ -1,0 +1,131 @@
+"""Opening a desk on a port: loopback unless told otherwise, and no data in the log."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from anyio import to_thread
+
+from dcshap.desk.application import create_app
+from dcshap.desk.state import Desk
+from dcshap.exceptions import InputError
+
+__all__ = ["Opening", "serve"]
+
+THREADS = 8  # pages at work at once; more would only take the interpreter from each other
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A desk, and where it is opened.
+
+    Attributes
+    ----------
+    desk : Desk
+    host : str
+    port : int
+        0 for any that is free.
+    certificate, key : Path, optional
+        For HTTPS, which is needed beyond loopback.
+    """
+
+    desk: Desk
+    host: str = "127.0.0.1"
+    port: int = 0
+    certificate: Path | None = None
+    key: Path | None = None
+
+    @property
+    def https(self) -> bool:
+        """Whether it is served over TLS."""
+        return self.certificate is not None
+
+    def bound(self) -> socket.socket:
+        """A socket on the port, if nobody else has it."""
+        if self.host not in LOOPBACK and not (self.certificate and self.key):
+            raise InputError(
+                "Beyond loopback the desk is served over HTTPS only. Give --certificate and --key, or leave out --host."
+            )
+        try:
+            return socket.create_server((self.host, self.port), family=_family(self.host), backlog=512)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise InputError(
+                    f"Port {self.port} is taken: another desk may be open there. Close it, or choose another --port."
+                ) from error
+            raise
+
+    def address(self, bound: socket.socket) -> str:
+        """Where a browser finds it."""
+        name = self.host if ":" not in self.host else f"[{self.host}]"
+        return f"{'https' if self.https else 'http'}://{name}:{bound.getsockname()[1]}"
+
+    def server(self, bound: socket.socket) -> uvicorn.Server:
+        """The server of the desk on a socket."""
+        port = bound.getsockname()[1]
+        names = {self.host, *(LOOPBACK if self.host in LOOPBACK else ())}
+        hosts = {f"{name}:{port}" for name in names} | ({*names} if port == (443 if self.https else 80) else set())
+        app = create_app(self.desk, hosts=hosts, https=self.https)
+        config = uvicorn.Config(
+            app,
+            access_log=False,  # paths have handles and codes in them
+            log_config=None,
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,
+            ssl_certfile=self.certificate,
+            ssl_keyfile=self.key,
+        )
+        return uvicorn.Server(config)
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def serve(openings: Sequence[tuple[Opening, socket.socket]]) -> None:
+    """Serve desks until the process is asked to end."""
+    _keep_data_out_of_log()
+    servers = [(opening.server(bound), bound) for opening, bound in openings]
+
+    def end(*_: object) -> None:
+        for server, _bound in servers:
+            server.should_exit = True
+
+    async def run() -> None:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, end)
+        await asyncio.gather(*(server._serve([bound]) for server, bound in servers))
+
+    asyncio.run(run())
+    for opening, _ in openings:
+        opening.desk.close()
+
+
+class _WithoutData(logging.Filter):
+    """Keeps where and what kind of error it was; an error's own text may quote a cell of somebody's record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info and record.exc_info[1] is not None:
+            error, place = record.exc_info[1], record.exc_info[2]
+            while place is not None and place.tb_next is not None:
+                place = place.tb_next
+            where = "" if place is None else f" at {place.tb_frame.f_code.co_filename}:{place.tb_lineno}"
+            record.msg, record.args, record.exc_info = f"A page failed: {type(error).__name__}{where}", (), None
+            record.exc_text = None
+        return True
+
+
+def _keep_data_out_of_log() -> None:
+    logging.getLogger("uvicorn.error").addFilter(_WithoutData())

@@ -1,0 +1,152 @@
+"""One organisation's desk: its cases, what it keeps, and what it calls things."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dcshap.desk.accounts import Accounts, Role
+from dcshap.desk.cases import Cases
+from dcshap.desk.database import Database
+from dcshap.desk.enquiries import Enquiries, Mail
+from dcshap.desk.journal import Journal
+from dcshap.desk.library import Library
+from dcshap.desk.rendering import Renderer
+from dcshap.desk.reviews import Reviews
+from dcshap.desk.routing import RefusedError, Visit
+from dcshap.desk.throttle import Throttle
+from dcshap.desk.vocabulary import Vocabulary
+from dcshap.exceptions import StorageError
+
+__all__ = ["Case", "Desk", "Entry"]
+
+KEY_BYTES = 32
+WHAT_IFS = 100  # a day for each officer
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case that somebody may see."""
+
+    handle: str
+    record: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Who comes in with a launch token, in a demonstration."""
+
+    who: str
+    role: Role
+    handle: str = ""
+
+
+@dataclass
+class Desk:
+    """A desk.
+
+    Parameters
+    ----------
+    folder : Path
+        Where its key lies, and its database unless that is elsewhere.
+    cases : Cases
+    words : Vocabulary
+    url : str, optional
+        Of a database; SQLite in the folder by default.
+    what_ifs : int
+        How many changed cases an officer may try in a day.
+    mail : Path, optional
+        A folder that desks on this machine leave letters to each other in.
+    audit : mapping, optional
+        What `dcshap audit` found about this party: its `verdict` and `lines`.
+    tokens : mapping of launch token to Entry
+        For demonstrations only.
+    """
+
+    folder: Path
+    cases: Cases
+    words: Vocabulary = field(default_factory=Vocabulary)
+    url: str | None = None
+    what_ifs: int = WHAT_IFS
+    mail: Path | None = None
+    audit: Mapping[str, Any] | None = None
+    tokens: Mapping[str, Entry] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.key = _own_key(self.folder / "desk.key")
+        self.database = Database(self.url or f"sqlite:///{self.folder.resolve() / 'desk.db'}")
+        self.journal = Journal(self.database, self.key)
+        self.accounts = Accounts(self.database, self.key)
+        self.library = Library(self.database, self.journal, self.cases, self.key)
+        self.reviews = Reviews(self.database, self.journal)
+        self.enquiries = Enquiries(self.database, self.journal, self.cases, Mail(self.mail))
+        self.renderer = Renderer(self.accounts, self.words, self.cases.party)
+        self.logins, self.guesses = Throttle(10, 300.0), Throttle(10, 300.0)
+
+    @cached_property
+    def cookie_name(self) -> str:
+        """Two desks on one machine have the same host: each needs a cookie of its own."""
+        return f"desk-{self.key[:4].hex()}"
+
+    def case(self, visit: Visit, handle: str) -> Case:
+        """The case of a handle, if there is one and the visitor may see it: else nobody can tell which."""
+        session = visit.known
+        theirs = session.role is not Role.PERSON or secrets.compare_digest(session.handle, handle)
+        record = self.library.record_of(handle)
+        if record is None or not theirs:
+            raise RefusedError.unknown()
+        return Case(handle, record)
+
+    def output_position(self, n_outputs: int) -> int:
+        """Which of the model's outputs the decision is about: the agreed one, or the last."""
+        names = self.cases.output_names
+        return names.index(self.words.output) if self.words.output in names else n_outputs - 1
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The own columns that the schema marks as sensitive."""
+        schema = self.cases.schema
+        return () if schema is None else tuple(column.name for column in schema.columns if column.sensitive)
+
+    # --- the budget of what-ifs ---------------------------------------------------------------------------------
+
+    def what_ifs_left(self, who: str) -> int:
+        """How many changed cases somebody may still try today."""
+        today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        used = self.journal.count(who, "what if", since=today.isoformat(timespec="microseconds"))
+        return max(0, self.what_ifs - used)
+
+    @staticmethod
+    def budget_renews() -> str:
+        """When a used-up budget is full again."""
+        tomorrow = datetime.now(UTC).date() + timedelta(days=1)
+        return f"{tomorrow.isoformat()} 00:00 UTC"
+
+    def close(self) -> None:
+        """Give back what the desk holds open."""
+        self.database.close()
+
+
+def _own_key(path: Path) -> bytes:
+    """The desk's secret, made when it is first opened; nobody else on the machine can read it."""
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        try:
+            os.link(fresh, path)  # whole or not at all, and never over another desk's
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+    key = path.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise StorageError(f"{path} must be the desk's key of {KEY_BYTES} bytes. It is damaged.")
+    return key

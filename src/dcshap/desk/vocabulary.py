@@ -1,0 +1,137 @@
+"""What predictions, columns and organisations are called on the desk's pages and letters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dcshap.exceptions import InputError
+
+__all__ = ["Organisation", "Vocabulary"]
+
+Spoken = str | Mapping[str, str]  # a text, or one for each language
+
+
+@dataclass(frozen=True)
+class Organisation:
+    """Another organisation that a prediction depends on.
+
+    Attributes
+    ----------
+    name : str
+    category : str
+        What kind of data it holds, in words: "purchases and payments".
+    contact : str
+    """
+
+    name: str
+    category: str = "data of its own"
+    contact: str = ""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What the desk calls things.
+
+    Attributes
+    ----------
+    organisation : str
+        Whose desk it is.
+    category : str
+        What kind of data it holds, in words.
+    subject : str or mapping of language to str
+        What is predicted: "income above 50K".
+    output : str
+        The model's output that the decision is about; the second of two classes by default.
+    threshold : float
+        From which on the decision is `above`.
+    above, below : str or mapping of language to str
+        What is decided from the threshold on, and below it.
+    contact, authority : str
+        Where a person concerned can ask for a review, and where else to complain.
+    days : int, optional
+        Within how many days a decision can be contested.
+    labels : mapping of column to its name for people, a text or one for each language
+    changeable : tuple of str
+        Columns that a person can change: the smallest change is looked for among them.
+    organisations : mapping of party to Organisation
+    """
+
+    organisation: str = ""
+    category: str = ""
+    subject: Spoken = ""
+    output: str = ""
+    threshold: float = 0.5
+    above: Spoken = ""
+    below: Spoken = ""
+    contact: str = ""
+    authority: str = ""
+    days: int | None = None
+    labels: Mapping[str, Spoken] = field(default_factory=dict)
+    changeable: tuple[str, ...] = ()
+    organisations: Mapping[str, Organisation] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Vocabulary:
+        """Read a YAML file with any of the attributes."""
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} must be a YAML file in UTF-8. It is not.") from error
+        return cls.of(content, where=str(path))
+
+    @classmethod
+    def of(cls, content: Any, *, where: str = "The vocabulary") -> Vocabulary:
+        """The vocabulary that a mapping describes."""
+        known = {each.name for each in fields(cls)}
+        if not isinstance(content, Mapping) or not set(content) <= known:
+            extra = sorted(map(str, set(content) - known)) if isinstance(content, Mapping) else []
+            raise InputError(f"{where} must have no other keys than {sorted(known)}. Got {extra or 'no mapping'}.")
+        given = dict(content)
+        try:
+            given["organisations"] = {
+                str(party): Organisation(**({"name": str(party)} | dict(about)))
+                for party, about in dict(given.get("organisations", {})).items()
+            }
+            given["changeable"] = tuple(map(str, given.get("changeable", ())))
+            given["labels"] = {str(k): _spoken(v, where) for k, v in dict(given.get("labels", {})).items()}
+            given["threshold"] = float(given.get("threshold", 0.5))
+            given["days"] = None if given.get("days") is None else int(given["days"])
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{where} must have the form that docs/desk.md shows.") from error
+        texts = ("organisation", "category", "output", "contact", "authority")
+        spoken = {name: _spoken(given.get(name, ""), where) for name in ("subject", "above", "below")}
+        return cls(**given | {name: str(given.get(name, "")) for name in texts} | spoken)
+
+    def label(self, column: str, language: str = "en") -> str:
+        """A column's name for people."""
+        return _in(self.labels.get(column, column.replace("_", " ").replace("-", " ")), language)
+
+    def about(self, party: str) -> Organisation:
+        """Another organisation."""
+        return self.organisations.get(party, Organisation(party))
+
+    def decision(self, value: float, language: str = "en") -> str:
+        """What is decided of a prediction, in words."""
+        return _in(self.above if value >= self.threshold else self.below, language)
+
+    def subject_in(self, language: str = "en") -> str:
+        """What is predicted, in words."""
+        return _in(self.subject, language)
+
+
+def _in(text: Spoken, language: str) -> str:
+    """A text in a language; in the first it is given in, where it is not given in that one."""
+    return text if isinstance(text, str) else text.get(language) or next(iter(text.values()), "")
+
+
+def _spoken(given: Any, where: str) -> Spoken:
+    if isinstance(given, Mapping):
+        return {str(language): str(text) for language, text in given.items()}
+    if isinstance(given, str | int | float):
+        return str(given)
+    raise InputError(f"{where} must have the form that docs/desk.md shows.")

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import sqlalchemy as sa
+
+from dcshap.desk.accounts import Role
+from dcshap.desk.database import journal
+from tests.desk.people import Browser, handle, text_of
+
+
+def test_an_auditor_sees_that_the_chain_is_whole_or_where_it_is_broken(desk, officer, auditor):
+    officer.get(f"/cases/{handle(desk)}")
+    assert "chain is whole" in auditor.get("/audit").text
+    with desk.database.write() as connection:
+        connection.execute(sa.update(journal).where(journal.c.number == 1).values(who="nobody"))
+    page = text_of(auditor.get("/audit").text)
+    assert "chain is broken" in page
+    assert "Line 1 was changed" in page
+
+
+def test_the_journal_says_who_looked_at_which_explanation_when(desk, officer, auditor):
+    officer.get(f"/cases/{handle(desk)}")
+    line = desk.journal.lines()[0]
+    page = text_of(auditor.get("/audit/journal").text)
+    assert line.explanation[:8] in page
+    assert line.handle[:8] in page
+    assert "officer" in page
+    assert "C0" not in page
+
+
+def test_organisations_of_a_horizontal_run_agree_to_the_last_digits(auditor):
+    page = text_of(auditor.get("/audit/agreement").text)
+    assert "north, south" in page
+    assert float(page.split("difference (RMSE)")[1].split()[0]) < 1e-9
+
+
+def test_organisations_of_a_vertical_run_agree_on_every_partys_sum(bank):
+    page = text_of(Browser(bank, Role.AUDITOR).get("/audit/agreement").text)
+    assert "bank, shop" in page
+    assert float(page.split("difference (RMSE)")[1].split()[0]) < 1e-9
+
+
+def test_an_export_holds_all_that_the_pages_show(desk, officer, person, auditor):
+    officer.get(f"/cases/{handle(desk)}")
+    officer.post(f"/cases/{handle(desk)}/what-if", {"income": "4000"})
+    person.post("/mine/review", {"kind": "contest", "words": "no"})
+    content = json.loads(auditor.get("/audit/export").content)
+    assert content["chain"] == "whole"
+    assert [line["act"] for line in content["journal"]] == ["looked", "what if", "contested", "exported"]
+    assert content["reviews"][0]["kind"] == "contest"
+    assert content["budgets"] == {"used today": {"officer": 1}, "of": desk.what_ifs}
+    assert all(json.loads(each["receipt"])["party"] == "north" for each in content["receipts"])
+    assert "C0" not in auditor.get("/audit/export").text
+
+
+def test_the_audits_verdict_is_shown_where_there_is_one(desk, auditor):
+    assert "No audit was given" in auditor.get("/audit").text
+    line = {"attack": "lattice", "attacker": "analyst", "verdict": "pass", "words": "No row was decoded.", "advice": ""}
+    desk.audit = {"verdict": "warn", "lines": [line]}
+    page = text_of(auditor.get("/audit").text)
+    assert "Verdict on what this party sends: warn" in page
+    assert "lattice analyst pass No row was decoded." in page
+
+
+def test_an_operator_sees_state_and_no_case(desk):
+    page = text_of(Browser(desk, Role.OPERATOR).get("/operator").text)
+    assert "south" in page
+    assert "SQLite" in page
+    assert "C0" not in page
+
+
+@pytest.mark.parametrize("page", ["/audit", "/audit/journal", "/audit/agreement", "/audit/export"])
+def test_that_somebody_audits_is_recorded_too(desk, auditor, page):
+    auditor.get(page)
+    assert desk.journal.lines()[-1].role == "auditor"

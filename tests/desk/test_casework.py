@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from dcshap.desk.accounts import Role
+from dcshap.desk.enquiries import ANSWERS
+from dcshap.desk.exposition import exposed
+from dcshap.desk.onsite import HorizontalCases, Source
+from tests.desk.conftest import vertical_desk
+from tests.desk.people import Browser, handle, horizontal, make_desk, people, text_of
+
+
+def test_cases_are_listed_some_at_a_time_in_the_order_that_is_asked_for(desk, officer):
+    first = re.findall(r">(C\d+)</a>", officer.get("/cases").text)
+    assert first == [f"C{at}" for at in range(25)]
+    last = re.findall(r">(C\d+)</a>", officer.get("/cases?page=3").text)
+    assert last == [f"C{at}" for at in range(50, 60)]
+    values = desk.cases.predictions()[:, 1]
+    falling = re.findall(r">(C\d+)</a>", officer.get("/cases?sort=prediction&order=down").text)
+    assert falling == [f"C{at}" for at in np.argsort(values, kind="stable")[::-1][:25]]
+
+
+@pytest.mark.parametrize("page", ["0", "-1", "999", "x", "²"])
+def test_a_page_number_that_is_none_shows_cases_all_the_same(officer, page):
+    assert "C" in text_of(officer.get("/cases", params={"page": page}).text)
+
+
+def test_an_identifier_is_found_by_a_form_and_leads_to_a_handle_that_tells_nothing(desk, officer):
+    found = officer.post("/cases/find", {"identifier": " C7 "})
+    assert found.status_code == 303
+    assert found.headers["location"] == f"/cases/{handle(desk, 'C7')}"
+    assert "C7" not in found.headers["location"]
+
+
+def test_a_case_shows_prediction_meaning_reasons_bars_and_a_sum_that_holds(desk, officer, north):
+    page = text_of(officer.get(f"/cases/{handle(desk)}").text)
+    chance = north.predict_proba(people().iloc[:1], party="north")[0, 1]
+    assert f"{100 * chance:.1f} %" in page
+    assert ("The loan is granted." if chance >= 0.5 else "The loan is refused.") in page
+    assert "the model expects repayment in about" in page
+    assert "✓ equal" in page
+    kept = desk.library.shown_before(handle(desk), reference="anchor")[0]
+    for reason in exposed(kept, desk.words).reasons:
+        assert reason.sentence in page
+
+
+def test_bars_reach_from_the_start_to_the_prediction_without_a_gap(desk, officer):
+    officer.get(f"/cases/{handle(desk)}")
+    shown = exposed(desk.library.shown_before(handle(desk), reference="anchor")[0], desk.words)
+    ends = [shown.base_at]
+    for bar in shown.bars[::-1]:
+        assert bar.start == ends[-1]
+        ends.append(bar.end)
+    assert ends[-1] == shown.prediction_at
+
+
+def test_the_background_can_be_chosen_and_the_choice_is_recorded(desk, officer):
+    page = text_of(officer.get(f"/cases/{handle(desk)}?compared=background").text)
+    assert "a synthetic population" in page
+    assert '"compared": "background"' in desk.journal.lines()[-1].detail
+
+
+def test_another_organisations_bar_is_named_and_a_principal_one_says_whom_to_ask(bank):
+    officer = Browser(bank, Role.OFFICER)
+    pages = [text_of(officer.get(f"/cases/{handle(bank, f'C{at}')}").text) for at in range(6)]
+    assert all("Corner Shop: purchases" in page for page in pages)
+    assert any("A specific reason must be asked of Corner Shop" in page for page in pages)
+    assert all("spent" not in page for page in pages)
+
+
+def test_reasons_travel_sealed_from_one_desk_to_the_other(together, tmp_path):
+    bank, shop = (vertical_desk(together, name, tmp_path) for name in ("bank", "shop"))
+    asking, answering = Browser(bank, Role.OFFICER), Browser(shop, Role.OFFICER)
+    place = f"/cases/{handle(bank)}"
+    assert asking.post(f"{place}/ask", {"organisation": "shop"}).status_code == 303
+    assert "No answer yet" in asking.get(place).text
+    request = shop.enquiries.letters()[0][1]
+    shown = text_of(answering.post("/requests/read", {"request": request}).text)
+    assert "spent" in shown or "visits" in shown
+    released = answering.post("/requests/release", {"request": request})
+    assert released.status_code == 200
+    sealed = bank.enquiries.mail.arrived("bank", ANSWERS)
+    assert all("spent" not in text and "visits" not in text for text in sealed)
+    page = text_of(asking.get(place).text)
+    assert "spent" in page or "visits" in page
+    assert [line.act for line in shop.journal.lines()][-1] == "released reasons"
+
+
+def test_what_is_no_letter_is_left_alone(together, tmp_path):
+    bank = vertical_desk(together, "bank", tmp_path)
+    (tmp_path / "mail" / "bank").mkdir(parents=True)
+    for at, text in enumerate(["", "{", "[]", '{"format": "another"}']):
+        (tmp_path / "mail" / "bank" / f"{at}.json").write_text(text)
+    assert Browser(bank, Role.OFFICER).get("/requests").status_code == 200
+    bank.close()
+
+
+def test_a_sealed_answer_that_was_changed_is_refused(together, tmp_path):
+    bank, shop = (vertical_desk(together, name, tmp_path) for name in ("bank", "shop"))
+    asking, answering = Browser(bank, Role.OFFICER), Browser(shop, Role.OFFICER)
+    asking.post(f"/cases/{handle(bank)}/ask", {"organisation": "shop"})
+    answering.post("/requests/release", {"request": shop.enquiries.letters()[0][1]})
+    sealed = bank.enquiries.mail.arrived("bank", ANSWERS)[0]
+    changed = re.sub(r'"sealed": "(.)', lambda found: f'"sealed": "{"B" if found[1] != "B" else "C"}', sealed)
+    answer = asking.post(f"/cases/{handle(bank)}/answer", {"sealed": changed})
+    assert answer.status_code == 422
+    assert "It was changed" in answer.text
+
+
+def test_after_a_retraining_the_old_explanation_stays_and_the_new_one_stands_beside_it(tmp_path):
+    runs = [horizontal(0), horizontal(1)]
+    at = [0]
+    cases = HorizontalCases(Source(lambda: runs[at[0]], lambda: at[0]), "north", people())
+    desk = make_desk(tmp_path, cases)
+    officer, place = Browser(desk, Role.OFFICER), f"/cases/{handle(desk)}"
+    before = text_of(officer.get(place).text)
+    kept = desk.library.shown_before(handle(desk), reference="anchor")[0]
+    at[0] = 1
+    after = text_of(officer.get(place).text)
+    assert "By an earlier model" in after
+    assert "By the model of now" in after
+    assert "By an earlier model" not in before
+    shown = desk.library.explain(handle(desk), "C0", reference="anchor")
+    assert [each.run for each in shown] == [runs[1].analyst_.run, runs[0].analyst_.run]
+    assert shown[1].explanation.values.tolist() == kept.explanation.values.tolist()
+    assert shown[1].receipt == kept.receipt
+    desk.close()
+
+
+def test_a_stored_explanation_is_read_as_it_was_made(desk, officer):
+    officer.get(f"/cases/{handle(desk)}")
+    kept = desk.library.shown_before(handle(desk), reference="anchor")[0]
+    desk.library._at_hand.clear()
+    again = desk.library.get(kept.identifier)
+    assert again is not None
+    assert again.explanation.values.tolist() == kept.explanation.values.tolist()
+    assert (again.answer, again.receipt, again.opening) == (kept.answer, kept.receipt, kept.opening)

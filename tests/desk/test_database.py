@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import sqlite3
+import stat
+
+import pytest
+
+from dcshap.desk import database as module
+from dcshap.desk.database import Database
+from dcshap.exceptions import StorageError
+from tests.desk.people import handle
+
+
+def test_a_locked_database_is_said_in_words_and_works_again_when_it_is_free(desk, officer, monkeypatch):
+    place = f"/cases/{handle(desk)}"
+    assert officer.get(place).status_code == 200
+    desk.database._engine.dispose()
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    desk.database = Database(f"sqlite:///{desk.folder / 'desk.db'}")
+    desk.journal._database = desk.database
+    other = sqlite3.connect(desk.folder / "desk.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    answer = officer.get(place)
+    assert answer.status_code == 503
+    assert "locked or cannot be reached" in answer.text
+    other.execute("ROLLBACK")
+    other.close()
+    assert officer.get(place).status_code == 200
+    assert desk.journal.verify() is None
+
+
+def test_a_database_that_is_gone_is_said_in_words(desk, officer):
+    desk.database._engine.dispose()
+    for file in desk.folder.glob("desk.db*"):
+        file.unlink()
+    (desk.folder / "desk.db").mkdir()
+    answer = officer.get("/cases")
+    assert answer.status_code == 503
+    assert "cannot be reached" in answer.text
+
+
+def test_what_fails_within_a_transaction_leaves_nothing_behind(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'd.db'}")
+
+    def fail() -> None:
+        with database.write() as connection:
+            connection.execute(module.cases.insert(), {"handle": "h", "record": "r"})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    with database.read() as connection:
+        assert connection.execute(module.cases.select()).all() == []
+
+
+@pytest.mark.parametrize("url", ["nothing", "oracle://x/y"])
+def test_a_url_that_is_none_is_refused_in_words(url):
+    with pytest.raises(StorageError, match="must be a URL"):
+        Database(url)
+
+
+def test_nobody_else_can_read_the_key_and_it_stays_the_same(desk):
+    key = desk.folder / "desk.key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert key.read_bytes() == desk.key

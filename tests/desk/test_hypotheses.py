@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from dcshap.desk.accounts import Role
+from tests.desk.people import Browser, handle, people, text_of
+
+
+def inputs(desk, **changed):
+    row = people().iloc[0]
+    return {name: str(value) for name, value in row.items()} | {name: str(value) for name, value in changed.items()}
+
+
+def test_what_if_shows_what_the_model_says_to_the_changed_row(desk, officer, north):
+    page = text_of(officer.post(f"/cases/{handle(desk)}/what-if", inputs(desk, income=4500)).text)
+    changed = people().iloc[:1].assign(income=4500.0)
+    assert f"{100 * north.predict_proba(changed, party='north')[0, 1]:.1f} %" in page
+    assert "Then it would be" in page
+
+
+def test_what_if_of_a_vertical_case_keeps_what_the_other_organisation_holds(bank, together):
+    officer = Browser(bank, Role.OFFICER)
+    page = text_of(officer.post(f"/cases/{handle(bank)}/what-if", {"income": "4500"}).text)
+    X = people().iloc[:1].assign(income=4500.0)
+    chance = together.predict_proba({"bank": X[["age", "income", "job"]], "shop": X[["spent", "visits"]]})[0, 1]
+    shown = float(page.split("Then it would be")[1].split("%")[0])
+    assert abs(shown - 100 * chance) < 10  # a changed row gets noise of its own
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("income", "1e9", "must be from"), ("income", "much", "must be a number"), ("job", "king", "must be one of")],
+)
+def test_a_value_outside_the_schema_is_refused_in_words_and_costs_nothing(desk, officer, name, value, said):
+    answer = officer.post(f"/cases/{handle(desk)}/what-if", inputs(desk, **{name: value}))
+    assert answer.status_code == 422
+    assert said in text_of(answer.text)
+    assert desk.what_ifs_left("officer") == desk.what_ifs
+
+
+def test_a_used_up_budget_says_when_it_renews_and_another_officer_has_one_left(desk, officer):
+    desk.what_ifs = 2
+    for _ in range(2):
+        assert officer.post(f"/cases/{handle(desk)}/what-if", inputs(desk, income=4000)).status_code == 200
+    answer = officer.post(f"/cases/{handle(desk)}/what-if", inputs(desk, income=4100))
+    assert answer.status_code == 429
+    assert desk.budget_renews() in answer.text
+    other = Browser(desk, Role.OFFICER, who="another")
+    assert other.post(f"/cases/{handle(desk)}/what-if", inputs(desk, income=4100)).status_code == 200
+
+
+def test_the_smallest_change_turns_the_decision_of_the_model(desk, officer, north):
+    chances = desk.cases.predictions()[:, 1]
+    at = int((chances - 0.5).__abs__().argmin())
+    place = f"/cases/{handle(desk, f'C{at}')}/smallest-change"
+    page = text_of(officer.post(place, {"change:income": "yes", "change:spent": "yes"}).text)
+    assert "This would turn it" in page
+    assert "income" in page or "spent" in page
+
+
+def test_where_no_change_turns_the_decision_the_page_says_so(desk, officer):
+    at = int(desk.cases.predictions()[:, 1].argmin())
+    page = officer.post(f"/cases/{handle(desk, f'C{at}')}/smallest-change", {"change:visits": "yes"}).text
+    assert "Nothing found" in page
+
+
+def test_a_search_without_a_feature_to_change_asks_for_one(desk, officer):
+    assert "Choose at least one feature" in officer.post(f"/cases/{handle(desk)}/smallest-change").text
+
+
+def test_a_contrast_sums_to_the_difference_of_the_predictions(desk, officer):
+    page = text_of(officer.post(f"/cases/{handle(desk)}/contrast", {"other": "C1"}).text)
+    first, second = desk.cases.predictions()[:2, 1]
+    assert f"{100 * first:.1f} %" in page
+    assert f"{100 * second:.1f} %" in page
+    assert [line.act for line in desk.journal.lines()] == ["contrasted", "contrasted"]
+
+
+def test_a_contrast_with_an_unknown_case_is_an_unknown_case(desk, officer):
+    assert officer.post(f"/cases/{handle(desk)}/contrast", {"other": "nobody"}).status_code == 404
