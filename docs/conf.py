@@ -34,6 +34,7 @@ autodoc_typehints = "none"  # the docstrings say types, in fewer words
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+strip_signature_backslash = True  # or `parties_` loses its underscore
 
 html_theme = "furo"
 html_title = "dcshap"

@@ -25,7 +25,7 @@ parties.
     dcshap federation analyst start KIT
     dcshap federation party start KIT
     dcshap federation train --kit KIT --job credit/job
-    dcshap federation explain --kit KIT --record 4711 --view bank --index owen
+    dcshap federation explain --kit KIT --record 4711 --view bank
 
     # What has left this site?
     dcshap federation ledger KIT
@@ -45,7 +45,7 @@ together = VerticalCollaboration(random_state=0).fit(
     {"bank": bank, "shop": shop}, default, label_party="bank"
 )
 record = {"bank": bank.loc[["4711"]], "shop": shop.loc[["4711"]]}
-figure = waterfall(together.explain(record, view="bank", index="owen"), output=1)
+figure = waterfall(together.explain(record, view="bank"), output=1)
 
 # %%
 # **What travelled.** In the federation every site keeps a ledger of what left it. In
@@ -59,3 +59,27 @@ sent = pd.DataFrame(
 print(
     sent.value_counts(sort=False).rename("times").reset_index().to_string(index=False)
 )
+
+# %%
+# **Recorded, not run here:** what ``dcshap federation demo`` printed on two busy cores,
+# with an analyst and three parties as separate processes. Shortened: it goes on with the
+# other views, and with what each site's ledger has.
+#
+# .. code-block:: none
+#
+#     bank, Owen: a record that three parties hold columns of
+#     row customer-00007: 0 0.714 (owen, base 0.571)
+#     ┏━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━┓
+#     ┃ feature               ┃              value ┃ attribution ┃
+#     ┡━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━┩
+#     │ education-num         │                  9 │      +0.143 │
+#     │ workclass             │   Self-emp-not-inc │      +0.107 │
+#     │ age                   │                 52 │      -0.083 │
+#     │ DC Features (insurer) │                    │      -0.048 │
+#     │ DC Features (shop)    │                    │      +0.024 │
+#     │ marital-status        │ Married-civ-spouse │      +0.000 │
+#     └───────────────────────┴────────────────────┴─────────────┘
+#
+#     set up 3.4 s, start 13.0 s, train both 39.0 s, first explanation 3.6 s,
+#     another explanation 0.3 s, all features 1.6 s, shut down 1.3 s,
+#     explain alone 0.7 s; 63 s in all
