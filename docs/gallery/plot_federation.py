@@ -62,8 +62,8 @@ print(
 
 # %%
 # **Recorded, not run here:** what ``dcshap federation demo`` printed on two busy cores,
-# with an analyst and three parties as separate processes. Shortened: it goes on with the
-# other views, and with what each site's ledger has.
+# with an analyst and three parties as separate processes. Shortened: it goes on with
+# the other views, and with what each site's ledger has.
 #
 # .. code-block:: none
 #
