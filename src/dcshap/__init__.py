@@ -24,6 +24,8 @@ __all__ = [
     "shapley_values",
 ]
 
+__version__ = "0.1.0"  # the only place: the package's metadata are made from it
+
 # Imported when first asked for: a command that only shows its help, and a federation's site, need few of them.
 _MODULES = {
     "Disagreement": "dcshap.explanation",

@@ -261,12 +261,10 @@ class VerticalCollaboration(CollaborationEstimator):
     ) -> PartyExplanation:
         """Explain the predictions of records, each party bringing its columns (n, M_i).
 
-        | `view` | `index` | |
-        |---|---|---|
-        | `"full"` | `"owen"` | the union of the party views |
-        | a party | `"owen"` | its party view: its features, and a "DC Features" bar per other party |
-        | a party | `"shapley"` | Algorithm 4: the same players; views differ a little from each other |
-        | `"full"` | `"shapley"` | Algorithm 3: shows the analyst what each column adds, which decodes records |
+        - `view="full", index="owen"`: the union of the party views
+        - a party, `index="owen"`: its party view, its features and a "DC Features" bar per other party
+        - a party, `index="shapley"`: Algorithm 4, the same players; views differ a little from each other
+        - `view="full", index="shapley"`: Algorithm 3, which shows the analyst what columns add, and so decodes records
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ class Disagreement:
         `first`, `first_value`, `second`, `second_value`. Of two classes, which mirror each other, one is looked at.
     threshold : float
     sources : DataFrame or None
-        How much of each pair's difference comes from different references and how much from different maps; `share`s
+        How much of each pair's difference comes from different references and how much from different maps; shares
         sum to one.
     outputs : tuple of str
         The outputs that contradictions are looked for in.
