@@ -8,10 +8,14 @@ WHERE := pyproject.toml constraints.txt
 # these, few to a file and long, for the end.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all check format bench clean
+.PHONY: demo desk test test-all check format bench docs simulate fuzz clean
 
 demo: $(VENV)/.installed  ## the main job, offline, about a minute
 	$(BIN)/dcshap demo
+
+desk: $(VENV)/.installed  ## the web page where people ask why, on embedded data
+	$(PIP) install --constraint constraints.txt --editable ".[desk]"
+	$(BIN)/dcshap desk demo
 
 test: $(VENV)/.installed-dev  ## the test suite without the slow cases
 	$(PYTEST)
@@ -31,8 +35,20 @@ format: $(VENV)/.installed-dev  ## what `check` would ask for, done
 bench: $(VENV)/.installed-dev  ## every benchmark against its peers, in one run each
 	$(BIN)/python -m benchmarks
 
+docs: $(VENV)/.installed-dev  ## the documentation as a site, docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+simulate: $(VENV)/.installed-dev  ## a million random schedules of faults; hours
+	$(BIN)/dcshap federation simulate --schedules 1000000 --parties 3
+
+fuzz: $(VENV)/.installed-dev  ## everything that reads bytes: by plain mutation, then guided by coverage; a night
+	$(BIN)/python -m tests.fuzz --plain 2000000
+	for target in wire envelopes ledger schema explanations models; do \
+		$(BIN)/python -m tests.fuzz $$target -max_total_time=3600 || exit 1; \
+	done
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .fuzz docs/_build
 
 $(VENV)/.installed: $(WHERE)
 	$(PYTHON) -m venv $(VENV)

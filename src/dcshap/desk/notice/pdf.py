@@ -1,8 +1,5 @@
 """A letter as a PDF file of A4 pages, in every script that its texts are in."""
 
-# reportlab ships no types.
-# mypy: disable-error-code="import-untyped"
-
 from __future__ import annotations
 
 import io
