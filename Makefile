@@ -8,7 +8,7 @@ WHERE := pyproject.toml constraints.txt
 # these, few to a file and long, for the end.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo desk test test-all check format bench docs simulate fuzz clean
+.PHONY: demo desk test test-all check format bench docs dist simulate fuzz clean
 
 demo: $(VENV)/.installed  ## the main job, offline, about a minute
 	$(BIN)/dcshap demo
@@ -38,6 +38,10 @@ bench: $(VENV)/.installed-dev  ## every benchmark against its peers, in one run 
 docs: $(VENV)/.installed-dev  ## the documentation as a site, docs/_build/html; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
+dist: $(VENV)/.installed-dev  ## wheel and source distribution, in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
 simulate: $(VENV)/.installed-dev  ## a million random schedules of faults; hours
 	$(BIN)/dcshap federation simulate --schedules 1000000 --parties 3
 
@@ -48,7 +52,7 @@ fuzz: $(VENV)/.installed-dev  ## everything that reads bytes: by plain mutation,
 	done
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .fuzz docs/_build
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .fuzz docs/_build docs/examples dist
 
 $(VENV)/.installed: $(WHERE)
 	$(PYTHON) -m venv $(VENV)

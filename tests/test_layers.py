@@ -10,7 +10,8 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables", "_bytes", "_separated", "_sources", "_machine", "_disk", "_arrow", "_yaml"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_html", "_separated", "_sources"}
+BASE |= {"_machine", "_disk", "_arrow", "_yaml"}
 METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -19,6 +20,7 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_typing": set(),
     "_tables": {"exceptions", "_typing"},
+    "_html": set(),
     "_arrow": set(),
     "_bytes": {"exceptions", "_typing", "_arrow"},
     "_separated": {"exceptions", "_typing"},
@@ -37,10 +39,11 @@ MAY_IMPORT = {
     "protocol": BASE | {"collaboration", "explanation"},
     "collaborations": METHOD | {"protocol", "audit"},
     "report": METHOD | {"collaborations", "audit"},
+    "tracking": METHOD | {"collaborations", "report"},
     "federation": PUBLIC | {"protocol", "audit"},
     "paper": PUBLIC | {"collaborations", "report", "audit"},
     "desk": PUBLIC | {"collaborations", "report", "federation", "protocol", "audit"},
-    "cli": PUBLIC | {"collaborations", "report", "federation", "paper", "desk", "audit"},
+    "cli": PUBLIC | {"collaborations", "report", "federation", "paper", "desk", "audit", "tracking"},
     "__main__": {"cli"},
 }
 

@@ -25,7 +25,7 @@ def test_predictions_and_explanations_of_a_horizontal_run_add_up(files, run):
     sums = np.array(content["base_values"]) + np.array(content["values"]).sum(axis=1)
     np.testing.assert_allclose(sums, content["predictions"], atol=1e-8)
     assert content["feature_names"] == COLUMNS
-    assert len(pd.read_csv(files / "out.csv")) == 6 * 2 * len(COLUMNS)
+    assert len(pd.read_csv(files / "out.csv")) == 6 * len(COLUMNS)
     assert "<html" in (files / "out.html").read_text()
 
 

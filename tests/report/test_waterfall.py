@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
 
 from dcshap.exceptions import InputError
-from dcshap.report import describe_waterfall, style, waterfall
+from dcshap.report import describe_waterfall, side_by_side, style, waterfall
 from dcshap.report.style import NEGATIVE, POSITIVE
 from tests.report.conftest import Make
 from tests.report.drawn import bars, clipped, overlapping, rows, texts
@@ -200,5 +200,22 @@ def test_the_description_says_what_the_picture_shows(make: Make):
     words = describe_waterfall(make([[0.1, -0.3]], data=np.array([[7.0, 8.0]])))
     assert words == (
         "Waterfall of Shapley values, exact for output, from base value 0.250 to prediction 0.050. "
-        "f1 = 8: −0.300; f0 = 7: +0.100."
+        "Compared with a reference that the explanation does not carry. f1 = 8: −0.300; f0 = 7: +0.100."
     )
+
+
+def test_a_feature_as_in_the_reference_is_called_so_instead_of_zero(make: Make):
+    data, reference = np.array([[7.0, 8.0, np.nan]]), np.array([[7.0, 9.0, 1.0]])
+    figure = waterfall(make([[0.0, 0.0, 0.0]], data=data, reference=reference))
+    # f1 differs from the reference and yet contributes nothing; f2 is missing, and so absent.
+    assert [text for text in texts(figure) if text in ("0", "as in the reference")].count("0") == 1
+    assert texts(figure).count("as in the reference") == 2
+    assert "f2 = missing" in texts(figure)
+    assert "Compared with the reference row" in texts(figure)
+
+
+def test_rows_that_are_typical_for_all_parties_say_so_beside_each_other(make: Make):
+    told = {"data": np.array([[7.0, 8.0]]), "reference": np.array([[7.0, 9.0]])}
+    figure = side_by_side({"north": make([[0.0, 0.1]], **told), "south": make([[0.0, 0.2]], **told)})
+    assert "f0 = 7 (= typical)" in texts(figure)
+    assert "f1 = 8" in texts(figure)

@@ -71,7 +71,8 @@ def test_the_frame_has_a_row_for_every_sample_output_and_player(explanation):
     frame = explanation.to_frame()
     assert len(frame) == 5 * 3 * 2
     row = frame[(frame["sample"] == 3) & (frame["output"] == "output 1") & (frame["feature"] == "x2")]
-    assert row["value"].item() == explanation.values[3, 2, 1]
+    assert row["contribution"].item() == explanation.values[3, 2, 1]
+    assert row["value"].item() == X[3, 2]
 
 
 def test_shap_gets_the_same_numbers(explanation, shap):

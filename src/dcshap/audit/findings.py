@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from dcshap._html import paragraph, snippet, table
 from dcshap.audit.verdicts import ORDER, Verdict, worst
 
 __all__ = ["ALONE", "Audit", "Line"]
@@ -107,7 +108,9 @@ class Audit:
 
     def _repr_html_(self) -> str:
         """The table, as a notebook shows it; texts are escaped."""
-        return str(self.to_frame().to_html(index=False))
+        rows = [(each.attack, each.attacker, each.verdict, each.words) for each in self.lines]
+        parts = [table(["attack", "attacker", "verdict", "finding"], rows), *map(paragraph, self.notes)]
+        return snippet(f"Audit of party {self.party!r}: {self.verdict}", *parts)
 
     def __str__(self) -> str:
         lines = [f"Audit of party {self.party!r}: {self.verdict}"]

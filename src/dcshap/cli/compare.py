@@ -67,6 +67,7 @@ def _plain(method: str, found: Disagreement) -> dict[str, Any]:
         "rank_correlation": found.rank_correlation,
         "contradictions": found.contradictions,
         "threshold": found.threshold,
+        "outputs": list(found.outputs),
         "per_feature": found.to_frame(),
         "worst_samples": found.worst_samples(),
         "sources": [] if found.sources is None else found.sources,

@@ -11,6 +11,7 @@ import pandas as pd
 import typer
 
 from dcshap import Explanation, HorizontalCollaboration
+from dcshap._tables import is_missing, plain_value
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
 from dcshap.cli.receipt import issue_receipts, require_signer
 from dcshap.cli.tables import (
@@ -30,11 +31,16 @@ from dcshap.collaboration.party import FULL
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.background import N_BACKGROUND
+from dcshap.shapley.telling.likeness import AS_REFERENCE
 
-__all__ = ["BackgroundOption", "as_plain", "explain", "show_explanation"]
+__all__ = ["BackgroundOption", "ToldOption", "as_plain", "explain", "show_explanation"]
 
 SHOWN = 5
 BackgroundOption = Annotated[int, typer.Option(help="How many rows a background has.")]
+ToldOption = Annotated[
+    str | None,
+    typer.Option("--output", help="The class to tell of; of two the second, of more the predicted one by default."),
+]
 FIELDS = (
     *("values", "base_values", "predictions", "standard_errors", "feature_names", "output_names", "index", "method"),
     *("exact", "n_evals", "converged", "party", "view", "reference_fingerprint"),
@@ -61,6 +67,7 @@ def explain(
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
     n_background: BackgroundOption = N_BACKGROUND,
+    told: ToldOption = None,
     max_evals: Annotated[int | None, typer.Option(help="Evaluations per row before values are sampled.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processor cores to use.")] = None,
     seed: Annotated[int | None, typer.Option(help="A seed, where values are sampled.")] = None,
@@ -69,7 +76,7 @@ def explain(
     sep: SepOption = None,
     keep_text: KeepTextOption = False,
     sql: SqlOption = None,
-    csv: Annotated[Path | None, typer.Option(help="Write all values to a csv file.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write all rows' contributions to a csv file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the explanations.")] = None,
     receipt: Annotated[Path | None, typer.Option(help="Write a signed receipt per row, without any data.")] = None,
     openings: Annotated[
@@ -103,12 +110,12 @@ def explain(
     else:
         explanation = _vertical(trained, rows, party, view, index=(index or Index.owen).value, merged=merged, **options)
     if csv is not None:
-        explanation.to_frame().to_csv(csv, index=False)
+        explanation.to_frame(explanation.chosen_outputs(told)).to_csv(csv, index=False)
     if html is not None:
-        _write_html(explanation, html)
+        _write_html(explanation, html, told)
     if receipt is not None:
         issue_receipts(trained, explanation, receipt, openings=openings)
-    show_explanation(explanation, as_json=as_json)
+    show_explanation(explanation, told=told, as_json=as_json)
 
 
 def _vertical(
@@ -132,38 +139,99 @@ def _vertical(
     return explained
 
 
-def as_plain(explanation: PartyExplanation) -> dict[str, Any]:
-    """An explanation for machines."""
-    return {name: getattr(explanation, name) for name in FIELDS} | {"rows": list(map(str, explanation.data.index))}
+def as_plain(explanation: PartyExplanation, output: str | None = None) -> dict[str, Any]:
+    """An explanation for machines: `explained` tells of one output of each row, the arrays hold all of them."""
+    arrays = {name: getattr(explanation, name) for name in FIELDS}
+    told = {"rows": list(map(str, explanation.data.index)), "explained": _rows(explanation, output)}
+    return arrays | {"compared_with": explanation.compared_with} | told
 
 
-def _write_html(explanation: Explanation, path: Path) -> None:
+def _rows(explanation: PartyExplanation, output: str | None) -> list[dict[str, Any]]:
+    frame = explanation.to_frame(explanation.chosen_outputs(output))
+    cells = ["feature", "value", "contribution", "standard_error", "as_in_reference"]
+    frame["value"] = [None if is_missing(cell) else cell for cell in frame["value"]]
+    return [
+        {
+            "row": str(first["row"]),
+            "output": first["output"],
+            "base_value": first["base_value"],
+            "prediction": first["prediction"],
+            "converged": bool(explanation.converged[at]),
+            "features": each[cells].to_dict(orient="records"),
+            "reasons": _sentences(explanation, at, output),
+        }
+        for at in range(len(explanation))
+        for each in [frame[frame["sample"] == at]]
+        for first in [each.iloc[0]]
+    ]
+
+
+def _sentences(explanation: Explanation, sample: int, output: str | None) -> list[str]:
+    return [reason.sentence for reason in explanation.reasons(sample=sample, output=output)]
+
+
+def _write_html(explanation: Explanation, path: Path, output: str | None) -> None:
     from dcshap.report import explanation_report  # noqa: PLC0415 - drawing takes a second to import
 
-    explanation_report(explanation).write(path)
+    explanation_report(explanation, output=output).write(path)
     error_console.print(f"Written to {path}", highlight=False)
 
 
-def show_explanation(explanation: PartyExplanation, *, as_json: bool = False) -> None:
-    """Print the first rows' attributions, largest first; all there is to know, for machines."""
+def show_explanation(explanation: PartyExplanation, *, told: str | None = None, as_json: bool = False) -> None:
+    """Print the first rows' contributions, largest first, and the reasons; all there is to know, for machines.
+
+    Parameters
+    ----------
+    explanation : PartyExplanation
+    told : str, optional
+        The output to tell of; by default of two classes the second, of more the predicted one.
+    as_json : bool
+    """
     if as_json:
-        print_json(as_plain(explanation))
+        print_json(as_plain(explanation, told))
         return
-    values = explanation.values if explanation.values.ndim == 3 else explanation.values[:, :, None]
-    errors = explanation.standard_errors.reshape(values.shape)
-    base = explanation.base_values.reshape(len(explanation), -1)
-    predictions = explanation.predictions.reshape(len(explanation), -1)
+    output.print(_about(explanation), highlight=False, markup=False, soft_wrap=True)
+    outputs = explanation.chosen_outputs(told)
     for sample in range(min(SHOWN, len(explanation))):
-        k = int(np.argmax(predictions[sample])) if predictions.shape[1] > 1 else 0
-        title = f"row {explanation.data.index[sample]}: {explanation.output_names[k]} {predictions[sample, k]:.3f}"
-        rows = []
-        for j in np.argsort(-np.abs(values[sample, :, k]), kind="stable"):
-            name = explanation.feature_names[j]
-            cell = explanation.data.iloc[sample].get(name, "")
-            error = "" if explanation.exact else f" ± {errors[sample, j, k]:.3f}"
-            value = f"{cell:g}" if isinstance(cell, float) else str(cell)
-            rows.append({"feature": name, "value": value, "attribution": f"{values[sample, j, k]:+.3f}{error}"})
-        title = f"{title} ({explanation.index}, base {base[sample, k]:.3f})"
-        print_table(pd.DataFrame(rows), title, right=("value", "attribution"))
+        frame = explanation[sample].to_frame(outputs[[sample]])
+        first = frame.iloc[0]
+        title = f"row {first['row']}: {_named(explanation, first['output'])} {first['prediction']:.3f}"
+        title += f", from a base value of {first['base_value']:.3f}"
+        output.print(f"\n{title}", style="bold", highlight=False, markup=False, soft_wrap=True)
+        print_table(_shown(frame, exact=explanation.exact), right=("value", "contribution"))
+        for sentence in _sentences(explanation, sample, told):
+            output.print(f"• {sentence}", highlight=False, markup=False, soft_wrap=True)
     if len(explanation) > SHOWN:
         output.print(f"{len(explanation) - SHOWN} more rows: --csv, --html or --json give all of them.")
+
+
+def _about(explanation: Explanation) -> str:
+    """Which values these are, compared with whom, and how sure."""
+    text = f"{explanation.index.capitalize()} values. Compared with {explanation.compared_with}."
+    if explanation.exact:
+        return text
+    late = int((~explanation.converged).sum())
+    unsure = f" {late} of {len(explanation)} rows have not converged: an error is over 5% of the largest contribution."
+    return f"{text} Values are sampled: ± is one standard error.{unsure if late else ''}"
+
+
+def _named(explanation: Explanation, name: str) -> str:
+    return f"P({name})" if explanation.are_probabilities else name
+
+
+def _shown(frame: pd.DataFrame, *, exact: bool) -> pd.DataFrame:
+    """One row's features for the screen, those that contribute most first."""
+    ordered = frame.iloc[np.argsort(-frame["contribution"].abs().to_numpy(), kind="stable")]
+    held_elsewhere = ordered["value"].map(lambda cell: cell is None)
+    return pd.DataFrame(
+        {
+            "feature": ordered["feature"],
+            "value": ordered["value"].map(plain_value).mask(held_elsewhere, ""),
+            "contribution": [
+                AS_REFERENCE if same else f"{value:+.3f}" + ("" if exact else f" ± {error:.3f}")
+                for value, error, same in zip(
+                    ordered["contribution"], ordered["standard_error"], ordered["as_in_reference"], strict=True
+                )
+            ],
+        }
+    )

@@ -24,7 +24,7 @@ from dcshap.cli.console import (
     working,
 )
 from dcshap.cli.doctor import doctor
-from dcshap.cli.explain import BackgroundOption, Index, as_plain, show_explanation
+from dcshap.cli.explain import BackgroundOption, Index, ToldOption, as_plain, show_explanation
 from dcshap.cli.fit import Model, estimator
 from dcshap.cli.service import service
 from dcshap.cli.simulate import simulate
@@ -214,6 +214,7 @@ def explain(
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, or what all parties allow.")] = "anchor",
     n_background: BackgroundOption = N_BACKGROUND,
+    told: ToldOption = None,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
@@ -226,7 +227,7 @@ def explain(
         which = _running(asking, collaboration)
         against = {"reference": reference, "n_background": n_background}
         explained = asking.explain(which, record, view=view, index=index.value, merged=merged, **against)
-    show_explanation(explained, as_json=as_json)
+    show_explanation(explained, told=told, as_json=as_json)
 
 
 @federation.command()

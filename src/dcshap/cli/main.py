@@ -24,6 +24,7 @@ COMMANDS = {
     "receipt": "Check and compare signed receipts.",
     "desk": "Open the page where officers, persons concerned and auditors ask why.",
     "schema": "Build, check, explain and merge the schema that parties agree on.",
+    "cite": "What to cite: the works behind the methods that a run used, or behind all methods.",
     "reproduce": "The experiments of the paper on the real data.",
     "federation": "Train and explain between separate organisations.",
 }

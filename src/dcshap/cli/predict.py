@@ -56,7 +56,9 @@ def predict(
     if as_json:
         print_json(frame.reset_index().to_dict(orient="records"))
         return
-    title = f"{len(frame)} predictions" + (f", the first {SHOWN}" if len(frame) > SHOWN else "")
+    title = f"{len(frame)} predictions of {trained.about.target}" + (
+        f", the first {SHOWN}" if len(frame) > SHOWN else ""
+    )
     print_table(frame.head(SHOWN).rename(str).reset_index(), title)
 
 

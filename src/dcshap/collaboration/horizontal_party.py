@@ -11,7 +11,7 @@ from dcshap._machine import random_bytes
 from dcshap._typing import Array, FloatArray, IntArray
 from dcshap.collaboration.alignment import Alignment
 from dcshap.collaboration.label_sums import Target
-from dcshap.collaboration.labels import as_labels, as_weights
+from dcshap.collaboration.labels import as_labels, as_weights, target_name
 from dcshap.collaboration.messages import Integration, MaskedMoments, PairKey, Representation, Targets
 from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
@@ -53,6 +53,7 @@ class HorizontalParty(Party):
             raise InputError(
                 f"Party {self.name!r} must have one label per row. Got {len(self.codes)} rows and {len(labels)} labels."
             )
+        self.target = target_name(y)
         self._labels, self._weights = labels, as_weights(sample_weight, n_labels=len(labels))
 
     @property

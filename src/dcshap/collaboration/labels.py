@@ -17,7 +17,7 @@ from dcshap.exceptions import InputError
 from dcshap.schema.kinds import alike
 from dcshap.schema.knots import robust_range
 
-__all__ = ["as_labels", "as_weights", "common_weights", "goodness", "require_trainable", "target_values"]
+__all__ = ["as_labels", "as_weights", "common_weights", "goodness", "require_trainable", "target_name", "target_values"]
 
 MAX_CLASSES = 100
 
@@ -42,6 +42,12 @@ def as_labels(y: Any) -> Array:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError(f"Labels must be finite. {int(np.sum(~np.isfinite(labels)))} are not.")
     return labels
+
+
+def target_name(y: Any) -> str | None:
+    """What the column of labels is called, where it has a name."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
 
 
 def as_weights(sample_weight: Any, *, n_labels: int, model: Any = None) -> FloatArray:

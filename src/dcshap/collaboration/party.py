@@ -87,6 +87,7 @@ class Party:
         self.instance_models = instance_models
         self.anchor_seed: int | None = None
         self.run = ""  # of the training whose result is used
+        self.target: str | None = None  # what the party's column of labels is called
         self._anchor: Anchor | None = None
         self._reduction: Reduction | None = None
         self._noise_scale: FloatArray | None = None
@@ -304,6 +305,7 @@ class Party:
         content = {
             "name": self.name,
             "run": self.run,
+            "target": self.target,
             "agreement": self.agreement.to_dict(),
             "private_seed": hex(self.private_seed),
             "anchor_seed": hex(self.anchor_seed or 0),
@@ -335,7 +337,7 @@ class Party:
             private_seed=int(content["private_seed"], 16),
             instance_models=content["instance_models"],
         )
-        party.run = content["run"]
+        party.run, party.target = content["run"], content.get("target")
         party.receive_anchor(AnchorSeed(int(content["anchor_seed"], 16)))
         if "rotation" in arrays:
             party._reduction = TransformerReduction(state.models["reduction"], arrays["rotation"])

@@ -11,7 +11,7 @@ import pandas as pd
 from dcshap._machine import random_bytes
 from dcshap._typing import Array, BoolArray, FloatArray
 from dcshap.collaboration.label_sums import GuestSums, HolderSums, Target, noisy_responses
-from dcshap.collaboration.labels import as_labels
+from dcshap.collaboration.labels import as_labels, target_name
 from dcshap.collaboration.messages import (
     CommonRecords,
     GuestTriple,
@@ -97,8 +97,7 @@ class VerticalParty(Party):
         """
         self._take_rows(X)
         self._records, self._common = Records.of(X, self.codes), None
-        names = self._records.identifiers
-        self._labels = None
+        names, self._labels = self._records.identifiers, None
         if y is None:
             return
         labels = as_labels(y)
@@ -112,6 +111,7 @@ class VerticalParty(Party):
                 f"{len(labels)} labels."
             )
         self._labels, self._weights = (labelled, labels), np.zeros(0) if weights is None else weights
+        self.target = target_name(y)
 
     def send_pseudonyms(self, to: str) -> RecordPseudonyms:  # noqa: ARG002 - there is one analyst
         """The pseudonyms of the records that this party can bring to a training, in their own order."""

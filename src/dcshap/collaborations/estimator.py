@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from dcshap._html import paragraph, snippet, table
 from dcshap._machine import new_identifier
 from dcshap._typing import Array, FloatArray
 from dcshap.audit import Audit, History, audit_party
@@ -182,6 +183,21 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         if name is None:
             raise InputError(f"Say who signs with `party`, one of {list(self.parties_)}: the explanation is of all.")
         return receipt_of(self._party(name), explanation, sample=sample, opening=opening, signer=signer)
+
+    def _html_repr(self) -> str:
+        """The collaboration as a notebook shows it: who trained it, with what, and how much travelled."""
+        if not hasattr(self, "parties_"):
+            return str(super()._html_repr())
+        model, sent = type(self.analyst_.model_).__name__, self.sent_
+        rows = [
+            (name, len(party.agreement.schema), sum(each.n_bytes for each in sent if each.sender == name))
+            for name, party in self.parties_.items()
+        ]
+        about = f"{model}, span {self.span}, noise {self.noise:g}; run {self.analyst_.run[:8]}."
+        return snippet(type(self).__name__, paragraph(about), table(["party", "columns", "bytes sent"], rows))
+
+    def _repr_html_(self) -> str:
+        return self._html_repr()
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "parties_"):

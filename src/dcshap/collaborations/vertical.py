@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 import pandas as pd
@@ -31,6 +32,7 @@ from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Askin
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import Request
 from dcshap.explanation.engine import RowOptions, absent_in
+from dcshap.explanation.reference import kind_of
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
 from dcshap.protocol.steps import ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT, SHARE_MODEL, training
@@ -298,7 +300,9 @@ class VerticalCollaboration(CollaborationEstimator):
         what = {"view": view, "merged": merged, "n_background": n_background}
         what |= {"reference": reference} if rows is None else {"reference": "given"}
         held = self._records(X, **absent)
-        return self._ask(held, protocol, analyst, rows=rows, options=engine, **what).explanation()
+        explained = self._ask(held, protocol, analyst, rows=rows, options=engine, **what).explanation()
+        targets = [party.target for party in self.parties_.values() if party.target]
+        return replace(explained, reference_choice=kind_of(reference)).of_target(next(iter(targets), None))
 
     # --- both: a request, and who answers it ------------------------------------------------------------------
 

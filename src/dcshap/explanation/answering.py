@@ -6,6 +6,7 @@ The methods `send_…` and `receive_…` are their parts in the protocols for re
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -189,7 +190,8 @@ class Asking:
     def explanation(self) -> PartyExplanation:
         """The explanation that was asked for, once all answers are there."""
         if self._values is not None:
-            return with_parts(self._values, [self._parts[name] for name in self._parties])
+            together = with_parts(self._values, [self._parts[name] for name in self._parties])
+            return replace(together, reference_choice=self.request.reference)
         if self.request.view == FULL:
             return unite_views({name: self._answers[name] for name in self._parties})
         return self._answers[self.request.view]

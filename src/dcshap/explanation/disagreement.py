@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from dcshap._html import paragraph, snippet, table
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import require_one_run
@@ -41,6 +42,8 @@ class Disagreement:
     sources : DataFrame or None
         How much of each pair's difference comes from different references and how much from different maps; shares
         sum to one.
+    outputs : tuple of str
+        The outputs that contradictions are looked for in.
     """
 
     parties: tuple[str, ...]
@@ -52,6 +55,7 @@ class Disagreement:
     contradictions: pd.DataFrame
     threshold: float
     sources: pd.DataFrame | None = None
+    outputs: tuple[str, ...] = ()
 
     def worst_samples(self, n: int = 5) -> list[int]:
         """The samples whose explanations differ most, worst first."""
@@ -68,12 +72,23 @@ class Disagreement:
             }
         )
 
+    def _repr_html_(self) -> str:
+        title = f"Disagreement between {', '.join(self.parties)} over {len(self.rmse_per_sample)} samples"
+        figures = (
+            f"RMSE {self.rmse:.3g}, rank correlation {self.rank_correlation:.3f}, {len(self.contradictions)} "
+            f"contradictions above {self.threshold:g}."
+        )
+        largest = self.to_frame().sort_values("rmse", ascending=False, kind="stable").head(10)
+        rows = [(name, f"{rmse:.3g}", count) for name, rmse, count in largest.itertuples(index=False)]
+        return snippet(title, paragraph(figures), table(["feature", "RMSE", "contradictions"], rows))
+
     def __str__(self) -> str:
         lines = [
             f"Disagreement between {', '.join(self.parties)} over {len(self.rmse_per_sample)} samples",
             f"  RMSE, averaged over features   {self.rmse:.4g}",
             f"  rank correlation               {self.rank_correlation:.3f}",
             f"  contradictions above {self.threshold:g}      {len(self.contradictions)}",
+            f"  looked for in                  {', '.join(self.outputs)}",
             f"  worst samples                  {', '.join(map(str, self.worst_samples()))}",
         ]
         if self.sources is not None:
@@ -115,6 +130,7 @@ def disagreement(
         contradictions=_contradictions(values, first, threshold),
         threshold=threshold,
         sources=sources,
+        outputs=tuple(first.output_names[k] for k in _looked_at(first)),
     )
 
 
@@ -181,12 +197,17 @@ def _rank_correlation(pairs: list[tuple[FloatArray, FloatArray]]) -> float:
     return float(stacked.mean()) if len(stacked) else 1.0
 
 
+def _looked_at(explanation: Explanation) -> range:
+    """The outputs that contradictions are looked for in: of two classes, which mirror each other, the second."""
+    n = len(explanation.output_names)
+    return range(1, 2) if n == 2 else range(n)
+
+
 def _contradictions(values: Mapping[str, FloatArray], first: Explanation, threshold: float) -> pd.DataFrame:
     names, outputs = first.feature_names, first.output_names
-    looked_at = [1] if len(outputs) == 2 else range(len(outputs))
     rows = []
     for a, b in combinations(values, 2):
-        for k in looked_at:
+        for k in _looked_at(first):
             one, two = values[a][:, :, k], values[b][:, :, k]
             found = (np.sign(one) * np.sign(two) < 0) & (np.minimum(np.abs(one), np.abs(two)) > threshold)
             rows += [

@@ -34,6 +34,7 @@ __all__ = [
     "chosen_reference",
     "fingerprint_of",
     "is_background",
+    "kind_of",
     "reference_of",
     "reference_rows",
     "shown_rows",
@@ -73,6 +74,11 @@ def fingerprint_of(schema: Schema, codes: FloatArray) -> str:
     # Sums in another order may differ in the last digits, which no two parties should stumble over.
     rounded = [f"{code:.9g}" for code in codes.ravel() + 0.0]
     return hashlib.sha256("\x1f".join([schema.fingerprint, *rounded]).encode()).hexdigest()[:16]
+
+
+def kind_of(reference: Any) -> str | None:
+    """How a reference was chosen, by its name; None where it was given."""
+    return reference if isinstance(reference, str) else None
 
 
 def is_background(kind: Any) -> bool:

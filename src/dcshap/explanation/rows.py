@@ -11,7 +11,7 @@ from dcshap._typing import BoolArray, FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.engine import EngineOptions, averaged, column_offsets, outputs_of
-from dcshap.explanation.reference import Reference, fingerprint_of, reference_rows
+from dcshap.explanation.reference import Reference, fingerprint_of, kind_of, reference_rows
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.schema import Missing, Unknown
 from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
@@ -62,9 +62,10 @@ def explain_rows(
         data=schema.frame(codes).set_axis(as_frame(X).index),
         reference=schema.frame(rows),
         reference_fingerprint=fingerprint_of(schema, rows),
+        reference_choice=kind_of(reference),
         party=party.name,
         run=party.run,
-    )
+    ).of_target(party.target)
 
 
 def _explain_sums(

@@ -28,8 +28,8 @@ from dcshap.explanation.engine import (
     columns_in_common_space,
     outputs_of,
 )
-from dcshap.explanation.reference import fingerprint_of, reference_rows, shown_rows
-from dcshap.explanation.statement import PartyExplanation, joint_reference, require_one_run, side_by_side
+from dcshap.explanation.reference import fingerprint_of, kind_of, reference_rows, shown_rows
+from dcshap.explanation.statement import UNNAMED, PartyExplanation, joint_reference, require_one_run, side_by_side
 from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
 from dcshap.shapley.game.coalition_points import PointsOf
 
@@ -95,12 +95,13 @@ def explain_view(
         data=party.agreement.schema.frame(records.codes).set_axis(records.index),
         reference=shown_rows(party, reference, rows),
         reference_fingerprint=fingerprint_of(party.agreement.schema, rows),
+        reference_choice=kind_of(reference),
         party=party.name,
         run=party.run,
         view=party.name,
         blocks=None,
         bars=bars,
-    )
+    ).of_target(party.target)
 
 
 def _game(party: VerticalParty, bars: Mapping[str, Any], index: str, *, merged: bool) -> dict[str, Any]:
@@ -247,9 +248,16 @@ def unite_views(views: Mapping[str, PartyExplanation]) -> PartyExplanation:
         converged=np.all([view.converged for view in each_view], axis=0),
         data=side_by_side([view.data for view in each_view]),
         reference=joint_reference([view.reference for view in each_view]),
+        output_names=_named_outputs(each_view),
         reference_fingerprint="-".join(str(view.reference_fingerprint) for view in each_view),
         blocks=names,
         bars={},
         party=None,
         view=None,
     )
+
+
+def _named_outputs(views: Sequence[PartyExplanation]) -> tuple[str, ...]:
+    """The outputs' names: those of the party that has the labels, which alone knows what the target is called."""
+    named = [view.output_names for view in views if view.output_names != (UNNAMED,)]
+    return (named or [views[0].output_names])[0]

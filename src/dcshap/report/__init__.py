@@ -1,7 +1,7 @@
 """Pictures of explanations, and self-contained pages of them.
 
 Pictures (`waterfall`, `dots`, `rmse_bars`, `side_by_side`) are matplotlib figures that no pyplot state knows of. A
-`Report` is made of `Section`s of blocks: `Paragraph`, `Note`, `KeyFigures`, `Table`, `Picture`.
+`Report` is made of `Section`s of blocks: `Paragraph`, `Note`, `KeyFigures`, `Listing`, `Table`, `Picture`.
 """
 
 from dcshap.report.bars import rmse_bars
@@ -19,13 +19,14 @@ from dcshap.report.comparison import disagreement_section
 from dcshap.report.dots import dots
 from dcshap.report.explained import explanation_report, explanation_section, reference_section
 from dcshap.report.exposure import audit_report, audit_section, exposure_bars
-from dcshap.report.page import Block, KeyFigures, Note, Paragraph, Picture, Report, Section, Table
+from dcshap.report.page import Block, KeyFigures, Listing, Note, Paragraph, Picture, Report, Section, Table
 from dcshap.report.parties import side_by_side
 from dcshap.report.waterfall import describe_waterfall, waterfall
 
 __all__ = [
     "Block",
     "KeyFigures",
+    "Listing",
     "Note",
     "Paragraph",
     "Picture",

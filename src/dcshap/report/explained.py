@@ -10,11 +10,12 @@ import pandas as pd
 from dcshap._tables import as_frame, is_array
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import PartyExplanation, bars_of
-from dcshap.report.page import Block, KeyFigures, Note, Paragraph, Picture, Report, Section, Table
+from dcshap.report.page import Block, KeyFigures, Listing, Note, Paragraph, Picture, Report, Section, Table
 from dcshap.report.reading import feature_values, one_output, output_name, ways_of
 from dcshap.report.texts import decimals_for, fixed, plain_value, shortened, signed
 from dcshap.report.waterfall import MAX_FEATURES, describe_waterfall, waterfall
 from dcshap.shapley import Explanation
+from dcshap.shapley.telling.likeness import AS_REFERENCE, as_in_reference
 
 __all__ = ["explanation_report", "explanation_section", "reference_section"]
 
@@ -56,7 +57,7 @@ def explanation_report(
     sections = [Section("Overview", _overview(explanation)), reference_section(explanation)]
     if samples or cut:
         sections.append(Section("Samples", [*cut, *samples]))
-    return Report(title, sections, lead=f"{ways_of(explanation)}.")
+    return Report(title, sections, lead=f"Compared with {explanation.compared_with}. {ways_of(explanation)}.")
 
 
 def explanation_section(
@@ -74,7 +75,9 @@ def explanation_section(
     alt = describe_waterfall(explanation, at, chosen, max_features=max_features)
     picture = Picture(waterfall(explanation, at, chosen, max_features=max_features), alt)
     table = Table(_values_table(explanation, at, chosen), f"All contributions to {name}")
-    return Section(heading or _heading(explanation, at), [picture, table])
+    reasons = [reason.sentence for reason in explanation.reasons(sample=at, output=chosen)]
+    said: list[Block] = [Listing(reasons, "The principal reasons")] if reasons else []
+    return Section(heading or _heading(explanation, at), [*said, picture, table])
 
 
 def reference_section(explanation: Explanation) -> Section:
@@ -132,7 +135,8 @@ def _how_to_read(explanation: Explanation) -> str:
     return (
         f"Each picture starts at the base value, the model's answer at the reference, and ends at the prediction. "
         f"Every bar is a feature's contribution to {of}: orange raises it, blue lowers it. Base value and "
-        f"contributions sum to the prediction."
+        f"contributions sum to the prediction. “{AS_REFERENCE.capitalize()}” does not mean that a feature "
+        f"does not matter, but that it is no different here from what the sample is compared with."
     )
 
 
@@ -141,7 +145,8 @@ def _uncertainty(explanation: Explanation) -> str:
     converged, n = int(explanation.converged.sum()), len(explanation)
     return (
         f"Values are sampled: there are too many features to evaluate every coalition. The largest standard error is "
-        f"{fixed(largest, decimals_for(largest))}; {converged} of {n} samples reached the precision asked for."
+        f"{fixed(largest, decimals_for(largest))}; {converged} of {n} samples reached the precision "
+        f"asked for, and so have converged: errors of at most `tol`, or 5% of the largest contribution without one."
     )
 
 
@@ -150,12 +155,14 @@ def _values_table(explanation: Explanation, sample: int, output: int) -> pd.Data
     order = np.argsort(-np.abs(values[0]), kind="stable")
     decimals = decimals_for(float(np.abs(values).max(initial=0)))
     texts = feature_values(explanation, sample)
-    reference = _reference_texts(explanation)
+    reference, same = _reference_texts(explanation), as_in_reference(explanation, sample)
     columns: dict[str, list[Any]] = {
         "feature": [explanation.feature_names[j] for j in order],
         "value": [texts[j] for j in order],
         "reference": [reference.get(explanation.feature_names[j]) for j in order],
-        "contribution": [signed(value, decimals) for value in values[0, order]],
+        "contribution": [
+            AS_REFERENCE if explanation.feature_names[j] in same else signed(values[0, j], decimals) for j in order
+        ],
     }
     if not explanation.exact:
         columns["standard error"] = [fixed(error, decimals) for error in errors[0, order]]

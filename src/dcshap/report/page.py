@@ -25,7 +25,7 @@ from dcshap.exceptions import InputError
 from dcshap.report.svg import inline_svg
 from dcshap.report.texts import MISSING, column_texts
 
-__all__ = ["Block", "KeyFigures", "Note", "Paragraph", "Picture", "Place", "Report", "Section", "Table"]
+__all__ = ["Block", "KeyFigures", "Listing", "Note", "Paragraph", "Picture", "Place", "Report", "Section", "Table"]
 
 # Nothing is loaded and nothing runs, whatever a text that came into the page might ask for.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -93,6 +93,20 @@ class KeyFigures:
             for name, value in self.figures.items()
         )
         return f'<dl class="figures">{"".join(pairs)}</dl>'
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Sentences one below the other, the first the most important, under what they are."""
+
+    items: Sequence[str]
+    caption: str
+
+    def html(self, place: Place) -> str:
+        """The block as HTML."""
+        name = place.identifier("list")
+        items = "".join(f"<li>{escape(item)}</li>" for item in self.items)
+        return f'<p id="{name}"><strong>{escape(self.caption)}</strong></p><ol aria-labelledby="{name}">{items}</ol>'
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from dcshap.report.style import (
 )
 from dcshap.report.texts import decimals_for, fixed, shortened
 from dcshap.shapley import Explanation
+from dcshap.shapley.telling.likeness import TYPICAL, as_in_reference
 
 __all__ = ["side_by_side"]
 
@@ -89,7 +90,7 @@ def side_by_side(
     chosen = int(first[at].chosen_outputs(output)[0])
     read = {method: _read(each, at, chosen, threshold) for method, each in panels.items()}
     order, folded = _order(first, list(read.values()), max_features)
-    labels = row_labels(first, at)
+    labels = _labels(first, at, list(read.values()))
     apart = [first.feature_names[j] in bars_of(first) for j in order]
     names = [labels[j] for j, other in zip(order, apart, strict=True) if not other]
     names += [f"{len(folded)} other features"] if len(folded) else []
@@ -98,7 +99,7 @@ def side_by_side(
     figure = new_figure(
         (1.2 if "" in read else 1.4) + 0.17 * n_parties + len(names) * (0.1 + 0.11 * n_parties),
         title=f"Sample {at}, {output_name(first, chosen)}, as each party explains it",
-        subtitle=f"{ways_of(first)}; beside each party its base value → prediction",
+        subtitle=f"{_compared(panels)}\n{ways_of(first)}; beside each party its base value → prediction",
         width=max(WIDTH, width_for(names, panels=len(read), each=max(2.3, _legend_width(read.values())))),
     )
     axes_of = figure.subplots(1, len(read), sharex=True, sharey=True, squeeze=False)[0]
@@ -130,6 +131,22 @@ def _panels(explanations: Mapping[str, Explanation] | Panels) -> dict[str, dict[
         if len(each) != len(first) or each.index != first.index:
             raise InputError("All parties' explanations must be of the same samples and the same index.")
     return panels
+
+
+def _compared(panels: Panels) -> str:
+    """Compared with whom, where that is the same in all panels."""
+    said = {each.compared_with for parties in panels.values() for each in parties.values()}
+    return f"Compared with {said.pop()}" if len(said) == 1 else "Each explanation compares with its own reference"
+
+
+def _labels(first: Explanation, sample: int, panels: list[Panel]) -> list[str]:
+    """The rows' names; those of features that contribute nothing to any panel because they are typical say so."""
+    same = as_in_reference(first, sample)
+    everywhere = ~np.any([panel.values.any(axis=0) for panel in panels], axis=0)
+    return [
+        f"{label} ({TYPICAL})" if name in same and zero else label
+        for name, label, zero in zip(first.feature_names, row_labels(first, sample), everywhere, strict=True)
+    ]
 
 
 def _read(parties: Mapping[str, Explanation], sample: int, output: int, threshold: float) -> Panel:

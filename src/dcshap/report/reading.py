@@ -12,6 +12,7 @@ from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
 from dcshap.report.texts import LONGEST_VALUE, plain_value, shortened
 from dcshap.shapley import Explanation
+from dcshap.shapley.telling.likeness import as_in_reference
 
 __all__ = [
     "Bar",
@@ -39,6 +40,7 @@ class Bar:
     value: float
     error: float
     apart: bool
+    same: bool = False  # as in the reference, which its 0 does not say
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,11 @@ def one_sample(
     own = np.flatnonzero(~apart)
     own = own[np.argsort(-np.abs(values[0, own]), kind="stable")]
     shown, folded = _cut(own, max_features)
-    labels = row_labels(explanation, at)
+    labels, same = row_labels(explanation, at), as_in_reference(explanation, at)
 
     def bar(j: int) -> Bar:
-        return Bar(explanation.feature_names[j], labels[j], float(values[0, j]), float(errors[0, j]), bool(apart[j]))
+        name = explanation.feature_names[j]
+        return Bar(name, labels[j], float(values[0, j]), float(errors[0, j]), bool(apart[j]), name in same)
 
     bars = [bar(int(j)) for j in shown]
     if len(folded):

@@ -76,7 +76,9 @@ def themed_colours() -> dict[str, str]:
 def new_figure(height: float, *, title: str, subtitle: str = "", width: float = WIDTH) -> Figure:
     """A figure that no pyplot state knows of: a heading, and below it `height` inches for axes."""
     texts = [(line, LARGE, "bold", INK) for line in wrap(title, int(width * 10))]
-    texts += [(line, NORMAL, "normal", MUTED) for line in wrap(subtitle, int(width * 12.5))]
+    texts += [
+        (line, NORMAL, "normal", MUTED) for said in subtitle.split("\n") for line in wrap(said, int(width * 12.5))
+    ]
     head = 0.08 + sum(size * 1.45 for _, size, _, _ in texts) / POINTS
     whole = height + head
     figure = Figure(figsize=(width, whole), facecolor=PAPER)

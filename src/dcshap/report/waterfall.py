@@ -23,6 +23,7 @@ from dcshap.report.style import (
 )
 from dcshap.report.texts import decimals_for, fixed, signed
 from dcshap.shapley import Explanation
+from dcshap.shapley.telling.likeness import AS_REFERENCE
 
 __all__ = ["describe_waterfall", "waterfall"]
 
@@ -57,7 +58,10 @@ def waterfall(
     figure = new_figure(
         0.75 + 0.27 * (len(shown.bars) + 2),
         title=f"Sample {require_sample(explanation, sample)}, {shown.output}: {fixed(shown.prediction, decimals)}",
-        subtitle=ways_of(explanation) + ("" if explanation.exact else "; whiskers: one standard error"),
+        subtitle=(
+            f"Compared with {explanation.compared_with}\n{ways_of(explanation)}"
+            + ("" if explanation.exact else "; whiskers: one standard error")
+        ),
     )
     axes = figure.add_subplot()
     rising = shown.bars[::-1]  # drawn from the bottom
@@ -88,7 +92,7 @@ def describe_waterfall(
     )
     return (
         f"Waterfall of {ways_of(explanation)} for {shown.output}, from base value {fixed(shown.base, decimals)} to "
-        f"prediction {fixed(shown.prediction, decimals)}. {bars}."
+        f"prediction {fixed(shown.prediction, decimals)}. Compared with {explanation.compared_with}. {bars}."
     )
 
 
@@ -97,6 +101,8 @@ def _decimals(shown: OneSample) -> int | None:
 
 
 def _value_text(bar: Bar, decimals: int | None, *, with_error: bool) -> str:
+    if bar.same:
+        return AS_REFERENCE
     return signed(bar.value, decimals) + (f" ± {fixed(bar.error, decimals)}" if with_error else "")
 
 

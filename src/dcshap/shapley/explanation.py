@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,6 +19,9 @@ from dcshap.exceptions import InputError, StorageError
 from dcshap.shapley.archive import table_from, written_table
 from dcshap.shapley.outputs import chosen_outputs, sum_to_one
 from dcshap.shapley.reasons import Direction, Reason, principal_reasons
+from dcshap.shapley.telling.exchange import fields_from_shap, frame_of, shap_of
+from dcshap.shapley.telling.likeness import n_reference_rows
+from dcshap.shapley.telling.overview import overview_of
 
 if TYPE_CHECKING:
     import shap
@@ -57,7 +60,8 @@ class Explanation:
     standard_errors : array shaped as `values`
         Zero where values are exact.
     converged : array of shape (n,)
-        Whether each sample's standard errors are as small as was asked for.
+        Whether each sample's standard errors are as small as was asked for: at most `tol`, or without one at
+        most 5% of the output's largest value. Always true of exact values.
     data : table of shape (n, d), optional
         The samples, as they were given.
     reference : table, optional
@@ -109,6 +113,14 @@ class Explanation:
     def are_probabilities(self) -> bool:
         """Whether the outputs are probabilities of classes."""
         return sum_to_one(self.predictions)
+
+    @property
+    def compared_with(self) -> str:
+        """Whom the samples are compared with, in words."""
+        n = n_reference_rows(self.reference)
+        if n == 0:
+            return "a reference that the explanation does not carry"
+        return "the reference row" if n == 1 else f"{n} reference rows, on average"
 
     @property
     def held_elsewhere(self) -> Mapping[str, tuple[str, ...]]:
@@ -164,8 +176,20 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, samples: int | slice | Array | list[int]) -> Self:
-        """The explanation of some of the samples, one of them included."""
+    def __iter__(self) -> Iterator[Self]:
+        """The explanation of each sample."""
+        return (self[sample] for sample in range(len(self)))
+
+    @overload
+    def __getitem__(self, samples: str) -> FloatArray: ...
+    @overload
+    def __getitem__(self, samples: int | slice | Array | list[int]) -> Self: ...
+    def __getitem__(self, samples: str | int | slice | Array | list[int]) -> Self | FloatArray:
+        """The explanation of some of the samples, one of them included; or by name what a player contributes."""
+        if isinstance(samples, str):
+            if samples not in self.feature_names:
+                raise KeyError(f"There is no player {samples!r} among {list(self.feature_names)}.")
+            return np.asarray(self.values[:, self.feature_names.index(samples)])
         if isinstance(samples, int | np.integer):
             if not -len(self) <= samples < len(self):
                 raise IndexError(f"There are {len(self)} samples. Got {samples}.")
@@ -210,30 +234,28 @@ class Explanation:
 
     def to_shap(self) -> shap.Explanation:
         """The same as a `shap.Explanation`, for shap's plots; shap must be installed."""
-        import shap  # noqa: PLC0415 - an optional dependency
+        return shap_of(self)
 
-        data = None if self.data is None else np.asarray(self.data)
-        if data is not None and data.shape[1] != self.values.shape[1]:
-            data = None  # players are groups of columns: shap has no place for that
-        return shap.Explanation(
-            values=self.values,
-            base_values=self.base_values,
-            data=data,
-            feature_names=list(self.feature_names),
-            output_names=list(self.output_names) if self.values.ndim == 3 else None,
-            error_std=None if self.exact else self.standard_errors,
-        )
+    @classmethod
+    def from_shap(cls, theirs: shap.Explanation) -> Self:
+        """What shap computed, as an explanation; taken to be exact where it has no `error_std`."""
+        return cls(**fields_from_shap(theirs))
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per sample, output and player: `sample`, `output`, `feature`, `value`, `standard_error`."""
-        n, n_players = self.values.shape[:2]
-        shape = (n, n_players, len(self.output_names))
-        values = self.values.reshape(shape).swapaxes(1, 2).ravel()
-        errors = self.standard_errors.reshape(shape).swapaxes(1, 2).ravel()
-        index = pd.MultiIndex.from_product(
-            [range(n), self.output_names, self.feature_names], names=["sample", "output", "feature"]
-        )
-        return pd.DataFrame({"value": values, "standard_error": errors}, index=index).reset_index()
+    def to_frame(self, outputs: IntArray | None = None) -> pd.DataFrame:
+        """One row per sample, output and player.
+
+        `sample` is its position and `row` its own name, `value` the feature's cell and `contribution` what it adds to
+        the output; then `standard_error`, whether the feature is `as_in_reference`, `base_value`, `prediction`.
+
+        Parameters
+        ----------
+        outputs : array of shape (n,), optional
+            One output of each sample, as `chosen_outputs` gives them; all outputs by default.
+        """
+        return frame_of(self, outputs)
+
+    def _repr_html_(self) -> str:
+        return overview_of(self, repr(self))
 
     def save(self, path: str | Path | IO[bytes]) -> None:
         """Write to one file, a zip of plain arrays, JSON and Arrow tables. Nothing in it can run code."""

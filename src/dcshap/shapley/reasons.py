@@ -6,18 +6,16 @@ same explanation gives the same reasons.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
-from dcshap._tables import as_array, as_frame, is_array, is_missing, plain_value, row_cells
-from dcshap._typing import FloatArray, IntArray
+from dcshap._tables import is_missing, plain_value, row_cells
 from dcshap.exceptions import InputError
 from dcshap.languages import Wording, wording
+from dcshap.shapley.telling.likeness import DIGITS, Explained, equal_to_reference, n_reference_rows
 
 __all__ = ["Direction", "Reason", "Size", "principal_reasons"]
 
@@ -26,7 +24,6 @@ Size = Literal["large", "moderate", "small"]
 
 # Shares of all that the players of a sample contribute, signs left aside. What contributes less is no reason.
 SHARES: dict[Size, float] = {"large": 1 / 3, "moderate": 1 / 10, "small": 1 / 100}
-DIGITS = 9  # what differs behind them is rounding
 
 
 @dataclass(frozen=True)
@@ -57,27 +54,6 @@ class Reason:
     party: str | None
 
 
-class Explained(Protocol):
-    """What reasons are taken from."""
-
-    @property
-    def values(self) -> FloatArray: ...
-    @property
-    def feature_names(self) -> tuple[str, ...]: ...
-    @property
-    def output_names(self) -> tuple[str, ...]: ...
-    @property
-    def data(self) -> Any: ...
-    @property
-    def reference(self) -> Any: ...
-    @property
-    def are_probabilities(self) -> bool: ...
-    @property
-    def held_elsewhere(self) -> Mapping[str, tuple[str, ...]]: ...
-    def __len__(self) -> int: ...
-    def chosen_outputs(self, output: str | int | None = None) -> IntArray: ...
-
-
 def principal_reasons(
     explained: Explained,
     n: int = 4,
@@ -101,7 +77,7 @@ def principal_reasons(
     values = explained.values.reshape(*explained.values.shape[:2], -1)[sample, :, at]
     total = float(np.abs(values).sum())
     cells = row_cells(explained.data, sample, explained.feature_names)
-    same = _as_reference(explained, cells)
+    same = equal_to_reference(explained, sample) | {name for name, cell in cells.items() if is_missing(cell)}
     amounts = {
         name: float(f"{value:.{DIGITS}g}")
         for name, value in zip(explained.feature_names, values, strict=True)
@@ -118,30 +94,6 @@ def principal_reasons(
 def _size(value: float, total: float) -> Size | None:
     share = abs(value) / total if total > 0 else 0.0
     return next((size for size, least in SHARES.items() if share >= least - 1e-9), None)
-
-
-def _reference_rows(reference: Any) -> int:
-    if reference is None:
-        return 0
-    if isinstance(reference, pd.Series):
-        return 1
-    return len(np.atleast_2d(as_array(reference))) if is_array(reference) else len(as_frame(reference))
-
-
-def _as_reference(explained: Explained, cells: Mapping[str, Any]) -> set[str]:
-    """The features that are as in the reference, or absent."""
-    names = explained.feature_names
-    rows = [row_cells(explained.reference, row, names) for row in range(_reference_rows(explained.reference))]
-    equal = {name for name, cell in cells.items() if rows and all(_same(cell, row.get(name)) for row in rows)}
-    return equal | {name for name, cell in cells.items() if is_missing(cell)}
-
-
-def _same(cell: Any, other: Any) -> bool:
-    if is_missing(cell) or is_missing(other):
-        return is_missing(cell) and is_missing(other)
-    if isinstance(cell, float | np.floating):
-        return isinstance(other, int | float | np.number) and math.isclose(cell, float(other), rel_tol=10.0**-DIGITS)
-    return bool(cell == other)
 
 
 def _output(explained: Explained, at: int, texts: Wording, outcome: str | None) -> str:
@@ -186,7 +138,7 @@ class _Sentences:
         if name not in self.cells:
             return "bare", {}
         value = self.texts.cell(self.cells[name])
-        if _reference_rows(self.explained.reference) != 1:
+        if n_reference_rows(self.explained.reference) != 1:
             return "value", {"value": value}
         row = row_cells(self.explained.reference, 0, self.explained.feature_names)
         typical = self.texts.cell(row[name]) if name in row else value

@@ -14,6 +14,7 @@ from dcshap.shapley.exact.enumeration import MAX_PLAYERS, Enumerated, Enumeratio
 from dcshap.shapley.exact.owen import OwenPlan
 from dcshap.shapley.game.games import Ends, Games, SampleGame, Unions
 from dcshap.shapley.game.players import Grouping
+from dcshap.shapley.models.costs import cheap_evaluations
 from dcshap.shapley.models.written import solve_written_down
 from dcshap.shapley.options import Options
 from dcshap.shapley.parallel import progress_bar, run
@@ -85,7 +86,7 @@ def _shapley(games: Games, options: Options, done: Callable[[int], None]) -> Sol
     ends = games.ends(unions)
     evaluations = 2.0 ** np.array([len(players) for players in active])
     result, solved = _written_down(games, options, ends, evaluations, done)
-    enumerated = _enumerated(active, options, ~solved)
+    enumerated = _enumerated(games, active, options, ~solved)
     enumerations = [Enumeration(int(at), unions[at], n_own=len(unions[at])) for at in np.flatnonzero(enumerated)]
     for enumeration, found in zip(enumerations, _enumerate(games, enumerations, options, done), strict=True):
         at = enumeration.sample
@@ -223,7 +224,7 @@ def _blank(n_samples: int, n_players: int, ends: Ends) -> Solution:
     )
 
 
-def _enumerated(active: Sequence[tuple[int, ...]], options: Options, left: BoolArray) -> BoolArray:
+def _enumerated(games: Games, active: Sequence[tuple[int, ...]], options: Options, left: BoolArray) -> BoolArray:
     """Which of the samples that are left are enumerated whole, after checking that it can be done."""
     sizes = np.array([len(players) for players in active])
     if not left.any():
@@ -235,7 +236,11 @@ def _enumerated(active: Sequence[tuple[int, ...]], options: Options, left: BoolA
     if options.method == "sampled":
         enumerated = sizes <= 1  # there is nothing to sample: the ends are all there is
     else:
-        enumerated = (sizes <= MAX_PLAYERS) & (2.0**sizes <= options.exact_budget())
+        budgets = np.full(len(sizes), float(options.exact_budget()))
+        if options.max_evals == "auto":
+            sampled = np.array([options.sampled_budget(int(size)) for size in sizes])
+            budgets = np.maximum(budgets, cheap_evaluations(games, sampled))
+        enumerated = (sizes <= MAX_PLAYERS) & (2.0**sizes <= budgets)
     for size in np.unique(sizes[left & ~enumerated]):
         least, budget = minimum_evals(int(size)), options.sampled_budget(int(size))
         if budget < least:
@@ -244,11 +249,8 @@ def _enumerated(active: Sequence[tuple[int, ...]], options: Options, left: BoolA
 
 
 def _check_enumerable(n_unions: int, n_evals: int, options: Options) -> None:
-    instead = (
-        "Use blocks with fewer players."
-        if options.index == "owen"
-        else 'Use `method="sampled"`, or `groups` that make fewer players of the columns.'
-    )
+    # No word of groups or blocks: whoever asks through a collaboration may not be able to choose them.
+    instead = 'Use `method="sampled"`, or "auto", which samples where it must.'
     if n_unions > MAX_PLAYERS:
         raise InputError(
             f"Exact values must be of at most {MAX_PLAYERS} players at a time. Got {n_unions}, "

@@ -69,8 +69,9 @@ def shapley_values(
         and samples coalitions otherwise.
     max_evals : int or "auto"
         How many coalitions of each sample may be evaluated (the model sees as many rows, times those of the
-        reference). "auto" is 8192 for exact values, and `max(2048, 64 * players)` for sampled ones, eight times
-        that with `tol`; where `method="exact"` or `index="owen"` it is whatever 20 players need.
+        reference). "auto" is 8192 for exact values, more where that is cheaper than sampling (small trees, boosting,
+        networks and neighbours), and `max(2048, 64 * players)` for sampled ones, eight times that with `tol`; where
+        `method="exact"` or `index="owen"` it is whatever 20 players need.
     tol : float, optional
         Sample until all standard errors are below it, or `max_evals` is reached.
     batch_size : int, optional

@@ -88,8 +88,11 @@ def _commitments(explanation: PartyExplanation, opening: str) -> dict[str, Any]:
     ends = np.stack([explanation.base_values.ravel(), explanation.predictions.ravel()])
     scale = float(np.abs(ends).max())
 
+    # What a single output is called is up to each party.
+    outputs = explanation.output_names if len(explanation.output_names) > 1 else ("output",)
+
     def commit(numbers: FloatArray, *names: str) -> Digests:
-        return commit_numbers(numbers, "\x1e".join([*names, *explanation.output_names]), opening, scale=scale)
+        return commit_numbers(numbers, "\x1e".join([*names, *outputs]), opening, scale=scale)
 
     by_name = np.argsort(explanation.feature_names)
     cells = row_cells(explanation.data, 0, [str(name) for name in explanation.data.columns])

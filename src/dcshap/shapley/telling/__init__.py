@@ -1,0 +1,1 @@
+"""How explanations are told: what they compare with, as tables, as shap's, and in notebooks."""
