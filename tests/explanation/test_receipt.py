@@ -320,10 +320,10 @@ def test_receipts_are_read_as_they_were_written_and_openings_are_private(horizon
         assert each.opening is None
 
 
-def test_every_receipt_has_a_code_of_its_own(horizontal, both):
+def test_every_receipt_has_a_code_of_its_own_too_long_to_find_two_receipts_with_it(horizontal, both):
     codes = {horizontal.receipt(both["north"], sample=at).code for at in range(4)}
     assert len(codes) == 4
-    assert all(len(code) == 19 for code in codes)
+    assert all(len(code.replace("-", "")) * 5 >= 160 for code in codes)  # bits; two alike take 2 to the half of them
 
 
 @pytest.mark.parametrize(

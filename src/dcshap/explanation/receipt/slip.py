@@ -83,8 +83,11 @@ class Receipt:
 
     @property
     def code(self) -> str:
-        """Sixteen letters and digits that name this receipt, as on a decision notice."""
-        return grouped(hashlib.sha256(self._signed_content()).digest()[:10])
+        """The 32 letters and digits that name this receipt, as on a decision notice.
+
+        160 bits: with half of them its issuer could search for two receipts that have one code.
+        """
+        return grouped(hashlib.sha256(self._signed_content()).digest()[:20])
 
     @property
     def signer(self) -> str:
