@@ -224,8 +224,8 @@ def test_a_key_is_made_once_and_nobody_else_can_read_it(tmp_path):
         Signer.kept_in(tmp_path / "a" / "key")
 
 
-def certificate(name: str, key: rsa.RSAPrivateKey, issuer: str, by: rsa.RSAPrivateKey) -> str:
-    now = datetime.now(UTC)
+def certificate(name: str, key: rsa.RSAPrivateKey, issuer: str, by: rsa.RSAPrivateKey, *, days_ago: int = 0) -> str:
+    now = datetime.now(UTC) - timedelta(days=days_ago)
     subject, author = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (name, issuer))
     builder = x509.CertificateBuilder(author, subject, key.public_key(), 7, now, now + timedelta(days=1))
     return builder.sign(by, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
@@ -249,6 +249,14 @@ def test_the_key_of_a_certificate_signs_too_and_its_authority_vouches_for_the_na
         signed(certificate("south", key, "root", authority)).verify(root=root)
     with pytest.raises(ProtocolError, match="of the given authority"):
         signed(certificate("north", key, "root", key)).verify(root=root)
+    for days_ago in (2, -2):
+        with pytest.raises(ProtocolError, match="while its certificate is valid"):
+            signed(certificate("north", key, "root", authority, days_ago=days_ago)).verify(root=root)
+    for written in ("yesterday", "2026-01-01T00:00:00"):
+        unsigned = replace(receipt, written=written)
+        undated = unsigned.signed(Signer(receipt.pem, lambda content: key.sign(content, pss, hashes.SHA256())))
+        with pytest.raises(ProtocolError, match="in universal time"):
+            undated.verify(root=root)
     with pytest.raises(ProtocolError, match="of the given authority"):
         horizontal.receipt(both["north"]).verify(root=root)
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from cryptography import x509
@@ -126,8 +127,8 @@ def require_signature(pem: str, signature: bytes, content: bytes) -> None:
         ) from error
 
 
-def require_issuer(pem: str, *, root: str, name: str) -> None:
-    """Refuse a key that is not in a certificate of that name, issued by an authority."""
+def require_issuer(pem: str, *, root: str, name: str, written: str) -> None:
+    """Refuse a key that is not in a certificate of that name, issued by an authority and valid when it signed."""
     try:
         certificate = x509.load_pem_x509_certificate(pem.encode())
         certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(root.encode()))
@@ -136,3 +137,19 @@ def require_issuer(pem: str, *, root: str, name: str) -> None:
         raise ProtocolError("The key must be in a certificate of the given authority. It is not.") from error
     if found != name:
         raise ProtocolError(f"A receipt of {name!r} must be signed with its certificate. It is that of {found!r}.")
+    begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if not begins <= _moment(written) <= ends:
+        raise ProtocolError(
+            f"A receipt must be written while its certificate is valid. That of {name!r} is valid from "
+            f"{begins:%Y-%m-%d} to {ends:%Y-%m-%d}, the receipt is of another time."
+        )
+
+
+def _moment(written: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(written)
+    except ValueError:
+        found = datetime.min
+    if found.tzinfo is None:
+        raise ProtocolError("A receipt must say when it was written, in universal time. This one does not.")
+    return found

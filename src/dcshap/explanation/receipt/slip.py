@@ -106,7 +106,7 @@ class Receipt:
         ----------
         root : str, optional
             The certificate of a federation's authority, as PEM: the key must be in a certificate that it issued to
-            the party.
+            the party, and that was valid when the receipt was written.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class Receipt:
             signature = b""
         require_signature(self.pem, signature, self._signed_content())
         if root is not None:
-            require_issuer(self.pem, root=root, name=self.party)
+            require_issuer(self.pem, root=root, name=self.party, written=self.written)
 
     def is_of(self, record: Mapping[str, Any], opening: str) -> bool:
         """Whether this is the receipt of a record, given as cells by column, under its opening."""
