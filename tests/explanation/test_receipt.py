@@ -282,6 +282,15 @@ def test_numbers_that_differ_visibly_have_other_hashes(scale):
     assert not agree(digest_numbers(numbers), digest_numbers(numbers + scale * np.array([0, 1e-6, 0])))
 
 
+def test_a_receipt_without_the_hashes_of_a_total_differs_from_one_that_has_them(verticals, heart):
+    collaboration = verticals[2, "logistic"]
+    X = split(heart[0].iloc[:1], 2)
+    party = next(iter(collaboration.parties_))
+    receipt = collaboration.receipt(collaboration.explain(X, view=party, index="owen"))
+    bare = Receipt.from_json(replace(receipt, totals=dict.fromkeys(receipt.totals, ())).to_json())
+    assert outcomes(receipt, bare)[f"total of {party}"] == "differs"
+
+
 def test_numbers_that_are_not_finite_are_refused():
     with pytest.raises(InputError, match="finite"):
         digest_numbers(np.array([np.nan]))
