@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +27,7 @@ from cryptography.x509.oid import NameOID
 
 from dcshap.collaboration.party import Party
 from dcshap.exceptions import ProtocolError, StorageError
-from dcshap.storage import write_private
+from dcshap.storage import write_once
 
 __all__ = ["Signer", "fingerprint_of_key", "require_issuer", "require_signature"]
 
@@ -65,11 +64,9 @@ class Signer:
     def kept_in(cls, file: str | Path) -> Signer:
         """The key in a file, that nobody but its owner can read; made when it is first asked for."""
         path = Path(file)
-        if not path.exists():
-            fresh = Ed25519PrivateKey.generate()
-            _write_new(path, fresh.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        fresh = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         try:
-            key = load_pem_private_key(path.read_bytes(), password=None)
+            key = load_pem_private_key(write_once(path, fresh), password=None)
         except (ValueError, TypeError) as error:
             raise StorageError(f"{path} must hold a private key without a password. It cannot be read.") from error
         if not isinstance(key, Ed25519PrivateKey):
@@ -80,18 +77,6 @@ class Signer:
     def _of_key(cls, key: Ed25519PrivateKey) -> Signer:
         pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         return cls(pem.decode(), key.sign)
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    """Write a private file, unless it is there already: of two who do so at once, both then read the first one's."""
-    aside = path.with_name(f".{path.name}-new-{os.getpid()}")
-    write_private(aside, content.decode())
-    try:
-        os.link(aside, path)
-    except FileExistsError:
-        pass
-    finally:
-        aside.unlink()
 
 
 def _public_key(pem: str) -> Ed25519PublicKey | RSAPublicKey:
