@@ -14,7 +14,7 @@ ROOT = Path(dcshap.__file__).parent
 ROOMS = ("collaboration", "protocol", "storage", "federation/seals", "federation/site")
 OWN = re.compile(
     r"\btime\.(time|monotonic|perf_counter)\(|datetime\.now\(|\bsecrets\.(token|rand)|os\.urandom|uuid4|"
-    r"ThreadPoolExecutor|\.write_(text|bytes)\(|\.rename\(|os\.replace|shutil\.rmtree|tempfile\."
+    r"ThreadPoolExecutor|\.write_(text|bytes)\(|\.rename\(|os\.replace|shutil\.(rmtree|copy)|tempfile\."
 )
 
 

@@ -7,7 +7,6 @@ valid before it. So a participant whose key was lost gets a new certificate unde
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from dcshap._disk import replace
 from dcshap._machine import now
 from dcshap.exceptions import InputError, StorageError
 
@@ -96,7 +96,7 @@ def revoke(authority: str | Path, what: Sequence[str]) -> Path:
     names = {**known.names, **{each: now() for each in what if not each.startswith("0x")}}
     content: dict[str, Any] = {"serials": serials, "names": names}
     signature = key.sign(_text(content), _PSS, hashes.SHA256()).hex()
-    (folder / REVOKED).write_text(json.dumps(content | {"signature": signature}, indent=1), encoding="utf-8")
+    replace(folder / REVOKED, json.dumps(content | {"signature": signature}, indent=1).encode())
     return folder / REVOKED
 
 
@@ -114,7 +114,7 @@ def honour(revoked: str | Path, startup: str | Path) -> Revocations:
     lost |= set(Revocations.read(target, root).names) - set(found.names)
     if lost:
         raise InputError(f"A list must have all that the one before had. {len(lost)} entries are gone: it is older.")
-    shutil.copyfile(revoked, target)
+    replace(target, Path(revoked).read_bytes())
     return found
 
 
