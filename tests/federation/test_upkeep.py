@@ -28,6 +28,7 @@ from dcshap.federation.operation.checks import check_site, days_left
 from dcshap.federation.operation.gauges import answering_health
 from dcshap.federation.operation.units import unit_name, unit_of
 from dcshap.federation.seals.ledger import Entry, Ledger
+from dcshap.federation.seals.revocation import REVOKED, honour, revoke
 from dcshap.federation.site.configuration import CollaborationConfig
 
 from .conftest import people, schema_of
@@ -286,12 +287,14 @@ def test_a_renewed_certificate_goes_into_the_kit_and_everything_else_stays(proje
     run("certificates", "kit", tmp_path / "first" / "bank.signed.zip", *given)
     (startup,) = (tmp_path / "kit").glob("*/prod_*/bank/startup")
     (startup.parent / "local" / "dcshap.yaml").write_text("party: bank\n")
+    honour(revoke(folder / "ca", ["officer@bank.example"]), startup)
     before = (startup / "client.crt").read_bytes()
     given = ("--request", tmp_path / "second" / "request", "--fingerprint", fingerprint, "--kit", startup.parent)
     renewed = run("certificates", "renew", tmp_path / "second" / "bank.signed.zip", *given)
     assert renewed.exit_code == 0, renewed.output
     assert (startup / "client.crt").read_bytes() != before
     assert (startup.parent / "startup.old" / "client.crt").read_bytes() == before
+    assert (startup / REVOKED).read_bytes() == (folder / "ca" / REVOKED).read_bytes()
     assert (startup.parent / "local" / "dcshap.yaml").read_text() == "party: bank\n"
 
 
