@@ -108,12 +108,15 @@ def honour(revoked: str | Path, startup: str | Path) -> Revocations:
         raise StorageError(f"{startup} must hold the project's root certificate. It cannot be read.") from error
     if not Path(revoked).exists():
         raise InputError(f"{revoked} must be the authority's list. There is no such file.")
-    found = Revocations.read(Path(revoked), root)
-    target = Path(startup) / REVOKED
-    lost = set(Revocations.read(target, root).serials) - set(found.serials)
-    lost |= set(Revocations.read(target, root).names) - set(found.names)
+    found, target = Revocations.read(Path(revoked), root), Path(startup) / REVOKED
+    before = Revocations.read(target, root)
+    lost = set(before.serials) - set(found.serials)
+    lost |= {name for name, until in before.names.items() if found.names.get(name, float("-inf")) < until}
     if lost:
-        raise InputError(f"A list must have all that the one before had. {len(lost)} entries are gone: it is older.")
+        raise InputError(
+            f"A list must have all that the one before had. {len(lost)} entries are gone, or of an earlier moment: "
+            f"it is older."
+        )
     replace(target, Path(revoked).read_bytes())
     return found
 
