@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -185,6 +186,19 @@ def test_a_restored_site_is_what_was_backed_up_and_the_file_shows_nothing_of_it(
     made = restore(path, tmp_path / "again", passphrase=SECRET)
     assert contents(made.folder) == contents(bank.folder)
     assert made.name == "bank"
+    assert made.folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_backup_is_encrypted_before_it_reaches_a_disk(bank, tmp_path, monkeypatch):
+    (bank.folder / "dcshap" / "large").write_bytes(os.urandom(2_500_000))
+
+    def refused(*_, **__):
+        raise AssertionError("a file in clear")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    back_up(bank, tmp_path / "bank.backup", passphrase=SECRET)
+    assert (tmp_path / "bank.backup").stat().st_size > 2_500_000
 
 
 def test_another_passphrase_or_a_changed_cut_or_reordered_backup_is_refused(bank, tmp_path):
