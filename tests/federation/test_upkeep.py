@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -17,10 +18,11 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
+from dcshap._disk import Disk, using_disk
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
 from dcshap.exceptions import StorageError
-from dcshap.federation.flare.kits import Kit
+from dcshap.federation.flare.kits import Kit, secure_party
 from dcshap.federation.flare.local import provision
 from dcshap.federation.flare.preparation import init_party
 from dcshap.federation.flare.processes import free_port
@@ -63,6 +65,19 @@ def bank(kits, tmp_path):
     """The bank's kit, to be spoiled."""
     shutil.copytree(kits["bank"].folder, tmp_path / "bank")
     return Kit.load(tmp_path / "bank")
+
+
+def test_a_kit_that_cannot_be_made_safe_anew_stays_safe_as_it_was(bank):
+    class Full(Disk):
+        def write(self, path, data, *, size):
+            super().write(path, data[:1], size=size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = {path: path.read_bytes() for path in (bank.folder / "local").glob("*.json")}
+    with using_disk(Full()), pytest.raises(StorageError, match="disk full"):
+        secure_party(bank)
+    assert {path: path.read_bytes() for path in before} == before
+    assert before
 
 
 def levels(kit):
