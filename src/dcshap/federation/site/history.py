@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dcshap._machine import now
 from dcshap.exceptions import StorageError
-from dcshap.federation.site.secrets import write_private
+from dcshap.storage import write_private
 
 __all__ = ["History", "Trained"]
 

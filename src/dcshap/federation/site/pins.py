@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dcshap.exceptions import InputError, PrivacyError, StorageError
 from dcshap.federation.seals.identity import Certificate
-from dcshap.federation.site.secrets import write_private
+from dcshap.storage import write_private
 
 __all__ = ["Pins"]
 
