@@ -8,7 +8,7 @@ import pytest
 from dcshap.desk import database as module
 from dcshap.desk.database import Database
 from dcshap.exceptions import StorageError
-from tests.desk.people import handle
+from tests.desk.people import handle, make_desk
 
 
 def test_a_locked_database_is_said_in_words_and_works_again_when_it_is_free(desk, officer, monkeypatch):
@@ -63,3 +63,26 @@ def test_nobody_else_can_read_the_key_and_it_stays_the_same(desk):
     key = desk.folder / "desk.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert key.read_bytes() == desk.key
+
+
+def test_nobody_else_can_look_into_the_folder_or_the_database(desk, officer):
+    officer.get(f"/cases/{handle(desk)}")
+    assert stat.S_IMODE(desk.folder.stat().st_mode) == 0o700
+    files = sorted(desk.folder.glob("desk.db*"))
+    assert [file.name for file in files] == ["desk.db", "desk.db-shm", "desk.db-wal"]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_what_others_could_read_before_is_closed_when_the_desk_opens(desk):
+    desk.close()
+    desk.folder.chmod(0o755)
+    (desk.folder / "desk.db").chmod(0o644)
+    again = make_desk(desk.folder, desk.cases)
+    assert stat.S_IMODE(desk.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((desk.folder / "desk.db").stat().st_mode) == 0o600
+    again.close()
+
+
+def test_a_database_where_no_folder_is_is_refused_in_words(tmp_path):
+    with pytest.raises(StorageError, match="must be a file that this user owns"):
+        Database(f"sqlite:///{tmp_path / 'none' / 'd.db'}")

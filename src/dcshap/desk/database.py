@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -134,6 +136,7 @@ class Database:
                 "PostgreSQL the package psycopg must be installed."
             ) from error
         if not self.postgresql:
+            _make_private(self._engine.url.database)
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
             sa.event.listen(self._engine, "begin", _begin_sqlite)
         self._writing = self._engine.execution_options(desk_writes=True)
@@ -172,6 +175,19 @@ def _understood() -> Iterator[None]:
             "The desk's database is locked or cannot be reached. Nothing was shown or changed. Try again in a moment; "
             "if that does not help, tell whoever runs the desk."
         ) from error
+
+
+def _make_private(file: str | None) -> None:
+    """Keep SQLite's file from everybody but its owner; what SQLite puts beside it gets the same mode."""
+    if not file or file == ":memory:" or file.startswith("file:"):
+        return
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+        for path in (Path(file), Path(f"{file}-wal"), Path(f"{file}-shm")):
+            if path.exists():
+                path.chmod(0o600)
+    except OSError as error:
+        raise StorageError("The desk's database must be a file that this user owns and can write.") from error
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:

@@ -79,7 +79,7 @@ class Desk:
     tokens: Mapping[str, Entry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        _own_folder(self.folder)
         self.key = _own_key(self.folder / "desk.key")
         self.database = Database(self.url or f"sqlite:///{self.folder.resolve() / 'desk.db'}")
         self.journal = Journal(self.database, self.key)
@@ -132,6 +132,15 @@ class Desk:
     def close(self) -> None:
         """Give back what the desk holds open."""
         self.database.close()
+
+
+def _own_folder(folder: Path) -> None:
+    """Make the desk's folder, or take an earlier one: nobody else on the machine can look into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise StorageError(f"{folder} must be a folder that this user owns and can write. It is not.") from error
 
 
 def _own_key(path: Path) -> bytes:
