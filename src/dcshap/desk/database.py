@@ -149,13 +149,13 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A connection to ask: every query sees one state of the database."""
-        with _understood(), self._reading.connect() as connection:
+        with _as_storage_error(), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that is the only one that writes: all of it is on disk at the end, or nothing."""
-        with _understood(), self._writing.begin() as connection:
+        with _as_storage_error(), self._writing.begin() as connection:
             if self.postgresql:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS_LOCK)))
             yield connection
@@ -166,7 +166,7 @@ class Database:
 
 
 @contextmanager
-def _understood() -> Iterator[None]:
+def _as_storage_error() -> Iterator[None]:
     """Turn what a database says that is locked, full or gone into a StorageError."""
     try:
         yield
