@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -110,10 +111,23 @@ class Desk:
         return names.index(self.words.output) if self.words.output in names else n_outputs - 1
 
     @property
+    def knows_sensitive(self) -> bool:
+        """Whether somebody has said which columns are sensitive: the schema, or the words where there is none."""
+        return self.cases.schema is not None or self.words.sensitive is not None
+
+    @property
     def sensitive(self) -> tuple[str, ...]:
-        """The own columns that the schema marks as sensitive."""
+        """The columns of which nothing is said beyond this desk; a refusal where nobody has said which these are."""
+        if not self.knows_sensitive:
+            raise RefusedError(
+                HTTPStatus.CONFLICT,
+                "Sensitive columns are not known",
+                "This desk has no schema that marks them, so nothing is told beyond it. Whoever runs the desk must "
+                "name them in the words: `sensitive: [age]`, or `sensitive: []` where there are none.",
+            )
         schema = self.cases.schema
-        return () if schema is None else tuple(column.name for column in schema.columns if column.sensitive)
+        marked = () if schema is None else tuple(column.name for column in schema.columns if column.sensitive)
+        return (*marked, *(self.words.sensitive or ()))
 
     # --- the budget of what-ifs ---------------------------------------------------------------------------------
 

@@ -58,6 +58,9 @@ class Vocabulary:
     labels : mapping of column to its name for people, a text or one for each language
     changeable : tuple of str
         Columns that a person can change: the smallest change is looked for among them.
+    sensitive : tuple of str, optional
+        Columns of which letters and other organisations are told nothing, beside those that the schema marks. A desk
+        that has no schema tells nothing beyond itself until they are named; an empty list says that there are none.
     organisations : mapping of party to Organisation
     """
 
@@ -73,6 +76,7 @@ class Vocabulary:
     days: int | None = None
     labels: Mapping[str, Spoken] = field(default_factory=dict)
     changeable: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] | None = None
     organisations: Mapping[str, Organisation] = field(default_factory=dict)
 
     @classmethod
@@ -98,6 +102,7 @@ class Vocabulary:
                 for party, about in dict(given.get("organisations", {})).items()
             }
             given["changeable"] = tuple(map(str, given.get("changeable", ())))
+            given["sensitive"] = _columns(given.get("sensitive"))
             given["labels"] = {str(k): _spoken(v, where) for k, v in dict(given.get("labels", {})).items()}
             given["threshold"] = float(given.get("threshold", 0.5))
             given["days"] = None if given.get("days") is None else int(given["days"])
@@ -127,6 +132,15 @@ class Vocabulary:
 def _in(text: Spoken, language: str) -> str:
     """A text in a language; in the first it is given in, where it is not given in that one."""
     return text if isinstance(text, str) else text.get(language) or next(iter(text.values()), "")
+
+
+def _columns(given: Any) -> tuple[str, ...] | None:
+    """Names of columns; None where none are given, which is not an empty list."""
+    if given is None:
+        return None
+    if not isinstance(given, list | tuple):
+        raise TypeError("a list is needed")
+    return tuple(map(str, given))
 
 
 def _spoken(given: Any, where: str) -> Spoken:

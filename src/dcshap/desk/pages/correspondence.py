@@ -28,14 +28,14 @@ def ask_organisation(desk: Desk, visit: Visit) -> Response:
     organisation = visit.form.get("organisation", "")
     if organisation not in desk.cases.organisations:
         raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "Nobody to ask", "No such organisation takes part here.")
+    hidden = [desk.words.label(name) for name in desk.sensitive] if desk.cases.asks_at_once else []
     note = visit.note("asked", handle=case.handle, organisation=organisation)
     identifier = desk.enquiries.ask(case.handle, case.record, organisation, note)
     if desk.cases.asks_at_once:
         theirs = desk.cases.explain(case.record, reference=desk.cases.references[0], view=organisation)
         words = spoken(theirs, desk.words)
-        sentences = [
-            r.sentence for r in words.reasons(MOST_REASONS, output=output_of(theirs, desk.words)) if not r.party
-        ]
+        reasons = words.reasons(MOST_REASONS, output=output_of(theirs, desk.words), without=hidden)
+        sentences = [reason.sentence for reason in reasons if not reason.party]
         desk.enquiries.keep_answer(identifier, sentences, visit.note("was answered", handle=case.handle))
     return see(f"/cases/{case.handle}#enquiries")
 
@@ -90,6 +90,7 @@ def _own_reasons(desk: Desk, visit: Visit, letter: Letter, *, act: str) -> tuple
     """The principal reasons in this organisation's own columns; nothing of a column marked as sensitive."""
     if letter.recipient != desk.cases.party or letter.sender not in desk.cases.organisations:
         raise InputError("This request is not from an organisation of this collaboration to yours.")
+    hidden = [desk.words.label(name) for name in desk.sensitive]
     handle = desk.library.handle_of(letter.record)
     if handle is None:
         raise RefusedError.unknown()
@@ -98,7 +99,6 @@ def _own_reasons(desk: Desk, visit: Visit, letter: Letter, *, act: str) -> tuple
     kept = desk.library.explain(handle, letter.record, reference=desk.cases.references[0])[0]
     desk.journal.record(visit.note(act, handle=handle, explanation=kept.identifier, organisation=letter.sender))
     words = spoken(kept.explanation, desk.words)
-    hidden = [desk.words.label(name) for name in desk.sensitive]
     return words.reasons(
         MOST_REASONS,
         output=output_of(words, desk.words),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -72,14 +73,15 @@ def _written(desk: Desk, visit: Visit, case: Case) -> Notice:
     language = visit.path["language"]
     if language not in LANGUAGES:
         raise RefusedError.unknown()
+    hidden = desk.sensitive  # refused before anything is recorded
     kept = explanations_of(desk, case, desk.cases.references[0])[0][0]
     desk.journal.record(
         visit.note("wrote a letter", handle=case.handle, explanation=kept.identifier, language=language)
     )
-    return notice(_decided(desk, case, kept, language), language=language)
+    return notice(_decided(desk, case, kept, language, hidden=hidden), language=language)
 
 
-def _decided(desk: Desk, case: Case, kept: Kept, language: str) -> Decided:
+def _decided(desk: Desk, case: Case, kept: Kept, language: str, *, hidden: Sequence[str]) -> Decided:
     words = desk.words
     explanation = spoken(kept.explanation, words, language)
     output = output_of(explanation, words)
@@ -96,7 +98,7 @@ def _decided(desk: Desk, case: Case, kept: Kept, language: str) -> Decided:
         explanation=explanation,
         output=output,
         outcome=words.subject_in(language) or None,
-        sensitive=[words.label(name, language) for name in desk.sensitive],
+        sensitive=[words.label(name, language) for name in hidden],
         contributors={organisation: words.category} | {each.name: each.category for each in others},
         days=words.days,
         authority=words.authority,
