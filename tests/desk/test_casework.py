@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
+from dcshap import HorizontalCollaboration
 from dcshap.desk.accounts import Role
 from dcshap.desk.enquiries import ANSWERS
 from dcshap.desk.exposition import exposed
 from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.pages.hypotheses import _decisions
+from dcshap.desk.state import Case
+from dcshap.exceptions import InputError
 from tests.desk.conftest import vertical_desk
-from tests.desk.people import Browser, handle, horizontal, make_desk, people, text_of
+from tests.desk.people import WORDS, Browser, handle, horizontal, make_desk, people, schema, table, text_of
 
 
 def test_cases_are_listed_some_at_a_time_in_the_order_that_is_asked_for(desk, officer):
@@ -21,6 +27,36 @@ def test_cases_are_listed_some_at_a_time_in_the_order_that_is_asked_for(desk, of
     values = desk.cases.predictions()[:, 1]
     falling = re.findall(r">(C\d+)</a>", officer.get("/cases?sort=prediction&order=down").text)
     assert falling == [f"C{at}" for at in np.argsort(values, kind="stable")[::-1][:25]]
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    X, _ = table()
+    y = np.digitize(X["income"], [2700, 3300])
+    run = HorizontalCollaboration(LogisticRegression(max_iter=500), schema=schema(), random_state=0)
+    run.fit({"north": (X.iloc[:150], y[:150]), "south": (X.iloc[150:], y[150:])})
+    return HorizontalCases(Source(lambda: run, lambda: 0), "north", people())
+
+
+def test_the_list_tells_of_the_same_class_as_the_case(three_classes, tmp_path):
+    desk = make_desk(tmp_path, three_classes, words=replace(WORDS, output=""))
+    officer, answers = Browser(desk, Role.OFFICER), three_classes.predictions()
+    assert set(np.argmax(answers, axis=1)) == {0, 1, 2}
+    falling = re.findall(r">(C\d+)</a>", officer.get("/cases?sort=prediction&order=down").text)
+    assert falling == [f"C{at}" for at in np.argsort(answers.max(axis=1), kind="stable")[::-1][:25]]
+    low = int(np.argmax(answers[:, 0]))
+    told = f"{100 * answers[low].max():.1f} %"
+    assert told in text_of(officer.get(f"/cases/{handle(desk, f'C{low}')}").text)
+    assert told in text_of(officer.get("/cases?sort=prediction&order=down").text)
+    assert _decisions(desk, Case(handle(desk, f"C{low}"), f"C{low}"), people().iloc[[low]]) == ["The loan is granted."]
+    desk.close()
+
+
+def test_words_that_name_a_class_that_the_model_lacks_are_refused(three_classes, tmp_path):
+    words = replace(WORDS, output="yes")
+    with pytest.raises(InputError, match="`output` in the desk's words must be one of"):
+        make_desk(tmp_path, three_classes, words=words)
+    assert not (tmp_path / "desk.key").exists()
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "999", "x", "²"])

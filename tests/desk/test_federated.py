@@ -164,6 +164,13 @@ def test_a_session_that_failed_is_begun_again(desk, server):
     assert server.sessions == before + 1
 
 
+def test_a_class_that_the_model_lacks_is_said_when_the_first_case_comes(desk):
+    desk.words = replace(WORDS, output="yes")
+    answer = find(Browser(desk, Role.OFFICER))
+    assert answer.status_code == 422
+    assert "must be one of the model" in answer.text
+
+
 def with_words(desk, sensitive):
     desk.words = replace(WORDS, sensitive=sensitive)
     return Browser(desk, Role.OFFICER)

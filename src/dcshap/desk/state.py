@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -12,6 +12,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from dcshap._typing import FloatArray
 from dcshap.desk.accounts import Accounts, Role
 from dcshap.desk.cases import Cases
 from dcshap.desk.database import Database
@@ -23,7 +26,8 @@ from dcshap.desk.reviews import Reviews
 from dcshap.desk.routing import RefusedError, Visit
 from dcshap.desk.throttle import Throttle
 from dcshap.desk.vocabulary import Vocabulary
-from dcshap.exceptions import StorageError
+from dcshap.exceptions import InputError, StorageError
+from dcshap.shapley.outputs import chosen_outputs
 
 __all__ = ["Case", "Desk", "Entry"]
 
@@ -80,6 +84,7 @@ class Desk:
     tokens: Mapping[str, Entry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.require_output(self.cases.output_names)
         _own_folder(self.folder)
         self.key = _own_key(self.folder / "desk.key")
         self.database = Database(self.url or f"sqlite:///{self.folder.resolve() / 'desk.db'}")
@@ -105,10 +110,19 @@ class Desk:
             raise RefusedError.unknown()
         return Case(handle, record)
 
-    def output_position(self, n_outputs: int) -> int:
-        """Which of the model's outputs the decision is about: the agreed one, or the last."""
+    def told(self, answers: FloatArray) -> FloatArray:
+        """The number (n,) that is told of each of the model's answers (n, K): of the output that is explained."""
         names = self.cases.output_names
-        return names.index(self.words.output) if self.words.output in names else n_outputs - 1
+        chosen = chosen_outputs(answers, names or [""] * answers.shape[1], self.words.output_among(names))
+        return answers[np.arange(len(answers)), chosen]
+
+    def require_output(self, names: Sequence[str]) -> None:
+        """Refuse words that name an output that the model lacks."""
+        if self.words.output and names and self.words.output not in names:
+            raise InputError(
+                f"`output` in the desk's words must be one of the model's outputs {list(names)}. "
+                f"Got {self.words.output!r}."
+            )
 
     @property
     def knows_sensitive(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,8 @@ class Vocabulary:
     subject : str or mapping of language to str
         What is predicted: "income above 50K".
     output : str
-        The model's output that the decision is about; the second of two classes by default.
+        The model's output that the decision is about; by default the second of two classes, and of more the one that
+        is predicted.
     threshold : float
         From which on the decision is `above`.
     above, below : str or mapping of language to str
@@ -111,6 +112,10 @@ class Vocabulary:
         texts = ("organisation", "category", "output", "contact", "authority")
         spoken = {name: _spoken(given.get(name, ""), where) for name in ("subject", "above", "below")}
         return cls(**given | {name: str(given.get(name, "")) for name in texts} | spoken)
+
+    def output_among(self, names: Sequence[str]) -> str | None:
+        """The output that the decision is about; None where a model has none of that name, or none was agreed."""
+        return self.output if self.output in names else None
 
     def label(self, column: str, language: str = "en") -> str:
         """A column's name for people."""

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
 from dcshap.desk.enquiries import Letter
-from dcshap.desk.exposition import MOST_REASONS, output_of, spoken
+from dcshap.desk.exposition import MOST_REASONS, spoken
 from dcshap.desk.routing import Pages, RefusedError, Visit, see
 from dcshap.desk.state import Desk
 from dcshap.exceptions import InputError
@@ -34,7 +34,7 @@ def ask_organisation(desk: Desk, visit: Visit) -> Response:
     if desk.cases.asks_at_once:
         theirs = desk.cases.explain(case.record, reference=desk.cases.references[0], view=organisation)
         words = spoken(theirs, desk.words)
-        reasons = words.reasons(MOST_REASONS, output=output_of(theirs, desk.words), without=hidden)
+        reasons = words.reasons(MOST_REASONS, output=desk.words.output_among(theirs.output_names), without=hidden)
         sentences = [reason.sentence for reason in reasons if not reason.party]
         desk.enquiries.keep_answer(identifier, sentences, visit.note("was answered", handle=case.handle))
     return see(f"/cases/{case.handle}#enquiries")
@@ -101,7 +101,7 @@ def _own_reasons(desk: Desk, visit: Visit, letter: Letter, *, act: str) -> tuple
     words = spoken(kept.explanation, desk.words)
     return words.reasons(
         MOST_REASONS,
-        output=output_of(words, desk.words),
+        output=desk.words.output_among(words.output_names),
         outcome=desk.words.subject_in() or None,
         without=[*hidden, *words.bars],
     )

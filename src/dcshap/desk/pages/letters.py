@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
-from dcshap.desk.exposition import output_of, spoken
+from dcshap.desk.exposition import spoken
 from dcshap.desk.library import Kept
 from dcshap.desk.notice import Case as Decided
 from dcshap.desk.notice import Notice, notice
@@ -84,7 +84,7 @@ def _written(desk: Desk, visit: Visit, case: Case) -> Notice:
 def _decided(desk: Desk, case: Case, kept: Kept, language: str, *, hidden: Sequence[str]) -> Decided:
     words = desk.words
     explanation = spoken(kept.explanation, words, language)
-    output = output_of(explanation, words)
+    output = words.output_among(explanation.output_names)
     at = int(explanation.chosen_outputs(output)[0])
     organisation = words.organisation or desk.cases.party
     others = [words.about(party) for party in desk.cases.organisations]
