@@ -1,4 +1,4 @@
-"""Every change that roles and sites make to a disk. Elsewhere in the package files are only read.
+"""Every change that roles, sites and their storage make to a disk. Commands, pages and kits write by themselves.
 
 A rehearsal puts a disk of its own in place, whose N-th change fails, is torn in the middle or finds no room.
 """
