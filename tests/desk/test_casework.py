@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
@@ -132,6 +133,22 @@ def test_what_is_no_letter_is_left_alone(together, tmp_path):
         (tmp_path / "mail" / "bank" / f"{at}.json").write_text(text)
     assert Browser(bank, Role.OFFICER).get("/requests").status_code == 200
     bank.close()
+
+
+def test_a_bad_answer_in_the_mail_keeps_nobody_from_the_case_nor_from_a_good_one(together, tmp_path):
+    bank, shop = (vertical_desk(together, name, tmp_path) for name in ("bank", "shop"))
+    asking, place = Browser(bank, Role.OFFICER), f"/cases/{handle(bank)}"
+    asking.post(f"{place}/ask", {"organisation": "shop"})
+    identifier = bank.enquiries.of(handle(bank))[0].identifier
+    (tmp_path / "mail" / "bank").mkdir()
+    for at, named in enumerate([identifier, [identifier], {"a": 1}, None]):
+        text = json.dumps({"format": ANSWERS, "identifier": named, "key": "AAAA", "sealed": "AAAA"})
+        (tmp_path / "mail" / "bank" / f" {at}.json").write_text(text)
+    assert asking.get(place).status_code == 200
+    Browser(shop, Role.OFFICER).post("/requests/release", {"request": shop.enquiries.letters()[0][1]})
+    assert "No answer yet" not in asking.get(place).text
+    bank.close()
+    shop.close()
 
 
 def test_a_sealed_answer_that_was_changed_is_refused(together, tmp_path):

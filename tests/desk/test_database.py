@@ -86,3 +86,9 @@ def test_what_others_could_read_before_is_closed_when_the_desk_opens(desk):
 def test_a_database_where_no_folder_is_is_refused_in_words(tmp_path):
     with pytest.raises(StorageError, match="must be a file that this user owns"):
         Database(f"sqlite:///{tmp_path / 'none' / 'd.db'}")
+
+
+def test_the_cookies_name_tells_nothing_of_the_key(desk):
+    name = desk.cookie_name.removeprefix("desk-")
+    assert len(name) == 8
+    assert name not in desk.key.hex()

@@ -183,7 +183,14 @@ def test_while_nobody_said_which_columns_are_sensitive_nothing_is_told_beyond_th
     place = f"/cases/{handle(desk)}"
     refused = [officer.get(f"{place}/notice/en"), officer.get(f"{place}/notice/en/pdf")]
     refused.append(officer.post(f"{place}/ask", {"organisation": "shop"}))
-    request = {"format": ASKS, "sender": "shop", "recipient": "bank", "record": "C0", "run": desk.cases.run}
+    request = {
+        "format": ASKS,
+        "identifier": "0" * 32,
+        "sender": "shop",
+        "recipient": "bank",
+        "record": "C0",
+        "run": desk.cases.run,
+    }
     refused += [officer.post(f"/requests/{act}", {"request": json.dumps(request)}) for act in ("read", "release")]
     assert [answer.status_code for answer in refused] == [409] * 5
     assert all("Sensitive columns are not known" in answer.text for answer in refused)

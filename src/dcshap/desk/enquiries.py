@@ -11,6 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,7 @@ class Enquiries:
     def open_answer(self, handle: str, text: str, note: Note) -> None:
         """Open a sealed answer to a request about a case."""
         content = _parsed(text, ANSWERS)
-        identifier = str(content.get("identifier", ""))
+        identifier = content["identifier"]
         with self._database.read() as connection:
             found = connection.execute(
                 sa.select(table).where(table.c.identifier == identifier, table.c.handle == handle)
@@ -191,8 +192,9 @@ class Enquiries:
         if not waiting:
             return found
         for text in self.mail.arrived(self._cases.party, ANSWERS):
-            if _parsed(text, ANSWERS).get("identifier") in waiting:
-                self.open_answer(handle, text, note)
+            if _parsed(text, ANSWERS)["identifier"] in waiting:
+                with suppress(InputError):  # a letter that is not as it was sealed keeps nobody from the case
+                    self.open_answer(handle, text, note)
         return self.of(handle)
 
     def letters(self) -> list[tuple[Letter, str]]:
@@ -218,7 +220,8 @@ def _parsed(text: str, form: str) -> Mapping[str, Any]:
         content = json.loads(text)
     except (ValueError, RecursionError):
         content = None
-    if not isinstance(content, dict) or content.get("format") != form:
+    known = isinstance(content, dict) and content.get("format") == form
+    if not known or not isinstance(content.get("identifier"), str):
         raise InputError(f"The text must be a {form!r}, as the other desk wrote it. It is not.")
     return content
 

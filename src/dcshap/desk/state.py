@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -99,7 +100,7 @@ class Desk:
     @cached_property
     def cookie_name(self) -> str:
         """Two desks on one machine have the same host: each needs a cookie of its own."""
-        return f"desk-{self.key[:4].hex()}"
+        return f"desk-{hmac.digest(self.key, b'cookie name', 'sha256')[:4].hex()}"  # nothing of the key itself
 
     def case(self, visit: Visit, handle: str) -> Case:
         """The case of a handle, if there is one and the visitor may see it: else nobody can tell which."""
