@@ -29,6 +29,7 @@ from dcshap.desk.database import Database
 from dcshap.desk.database import enquiries as table
 from dcshap.desk.journal import Journal, Note, now
 from dcshap.exceptions import InputError
+from dcshap.storage import write_private
 
 __all__ = ["Enquiries", "Enquiry", "Letter", "Mail"]
 
@@ -109,9 +110,7 @@ class Mail:
             return False
         place = self._folder / recipient
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = place / f".{identifier}"
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(place / f"{identifier}.json")
+        write_private(place / f"{identifier}.json", text)
         return True
 
     def arrived(self, recipient: str, form: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from dcshap.desk.throttle import Throttle
 from dcshap.desk.vocabulary import Vocabulary
 from dcshap.exceptions import InputError, StorageError
 from dcshap.shapley.outputs import chosen_outputs
+from dcshap.storage import write_once
 
 __all__ = ["Case", "Desk", "Entry"]
 
@@ -174,17 +174,7 @@ def _own_folder(folder: Path) -> None:
 
 def _own_key(path: Path) -> bytes:
     """The desk's secret, made when it is first opened; nobody else on the machine can read it."""
-    if not path.exists():
-        fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
-        try:
-            os.link(fresh, path)  # whole or not at all, and never over another desk's
-        except FileExistsError:
-            pass
-        finally:
-            fresh.unlink()
-    key = path.read_bytes()
+    key = write_once(path, secrets.token_bytes(KEY_BYTES))
     if len(key) != KEY_BYTES:
         raise StorageError(f"{path} must be the desk's key of {KEY_BYTES} bytes. It is damaged.")
     return key
