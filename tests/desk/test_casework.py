@@ -160,7 +160,7 @@ def test_a_sealed_answer_that_was_changed_is_refused(together, tmp_path):
     changed = re.sub(r'"sealed": "(.)', lambda found: f'"sealed": "{"B" if found[1] != "B" else "C"}', sealed)
     answer = asking.post(f"/cases/{handle(bank)}/answer", {"sealed": changed})
     assert answer.status_code == 422
-    assert "It was changed" in answer.text
+    assert "This one was changed" in answer.text
 
 
 def test_after_a_retraining_the_old_explanation_stays_and_the_new_one_stands_beside_it(tmp_path):

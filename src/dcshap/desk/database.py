@@ -13,7 +13,18 @@ from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, Tab
 
 from dcshap.exceptions import StorageError
 
-__all__ = ["Database", "cases", "codes", "enquiries", "explanations", "journal", "reviews", "sessions", "users"]
+__all__ = [
+    "Database",
+    "cases",
+    "codes",
+    "correspondents",
+    "enquiries",
+    "explanations",
+    "journal",
+    "reviews",
+    "sessions",
+    "users",
+]
 
 PATIENCE = 5.0  # seconds that a transaction waits for another's
 WRITERS_LOCK = 0x64657368  # one writer at a time, also of several desks on one PostgreSQL
@@ -106,6 +117,13 @@ enquiries = Table(
     Column("key", LargeBinary, nullable=False),  # opens the answer
     Column("answer", Text, nullable=False),  # empty while it is open
     Column("answered", Text, nullable=False),
+)
+correspondents = Table(
+    "correspondents",
+    _metadata,
+    Column("party", Text, primary_key=True),
+    Column("fingerprint", Text, nullable=False),  # of the key that its desk signs letters with
+    Column("since", Text, nullable=False),
 )
 
 

@@ -1,8 +1,9 @@
 """Asking another organisation for its specific reasons.
 
 A request names the case and a fresh public key. The other organisation's desk releases its reasons sealed to that key,
-so that whoever carries the answer cannot read it. Desks on one machine find each other's letters in a folder; others
-send them as text. In a federation the usual signed, budgeted request is sent at once.
+so that whoever carries the answer cannot read it. Both are signed, so that nobody who carries them can change them.
+Desks on one machine find each other's letters in a folder; others send them as text. In a federation the usual signed,
+budgeted request is sent at once.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from dcshap.desk.cases import Cases
+from dcshap.desk.correspondents import Correspondents
 from dcshap.desk.database import Database
 from dcshap.desk.database import enquiries as table
 from dcshap.desk.journal import Journal, Note, now
@@ -33,7 +35,7 @@ from dcshap.storage import write_private
 
 __all__ = ["Enquiries", "Enquiry", "Letter", "Mail"]
 
-ASKS, ANSWERS = "dcshap desk request 1", "dcshap desk sealed answer 1"
+ASKS, ANSWERS = "dcshap desk request 2", "dcshap desk sealed answer 2"
 _NONCE = bytes(12)  # every key is used once
 
 
@@ -72,6 +74,19 @@ class Letter:
     record: str
     run: str
     key: str
+    signer: str  # the public key of the sender's desk
+    signature: str = ""
+
+    @property
+    def content(self) -> dict[str, str]:
+        """What is signed."""
+        return {"format": ASKS} | {name: value for name, value in vars(self).items() if name != "signature"}
+
+    def answer_content(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        """What is signed of an answer: it belongs to this request and to no other."""
+        return {"format": ANSWERS, "request": self.content} | {
+            name: parts[name] for name in ("key", "sealed", "signer")
+        }
 
     @classmethod
     def read(cls, text: str) -> Letter:
@@ -79,8 +94,8 @@ class Letter:
         content = _parsed(text, ASKS)
         return cls(**{name: str(content.get(name, "")) for name in cls.__annotations__})
 
-    def sealed(self, reasons: Sequence[str]) -> str:
-        """Reasons that nobody but the sender of this request can read."""
+    def sealed(self, reasons: Sequence[str], correspondents: Correspondents) -> str:
+        """Reasons that nobody but the sender of this request can read, signed by this desk."""
         mine = X25519PrivateKey.generate()
         try:
             shared = mine.exchange(X25519PublicKey.from_public_bytes(base64.b64decode(self.key, validate=True)))
@@ -89,6 +104,8 @@ class Letter:
         content = json.dumps({"reasons": list(reasons), "from": self.recipient}).encode()
         box = ChaCha20Poly1305(_derived(shared, self.identifier)).encrypt(_NONCE, content, self.identifier.encode())
         parts = {"key": _text(mine.public_key().public_bytes_raw()), "sealed": _text(box)}
+        parts |= {"signer": correspondents.signer.pem}
+        parts |= {"signature": correspondents.signature(self.answer_content(parts))}
         return json.dumps({"format": ANSWERS, "identifier": self.identifier, **parts})
 
 
@@ -131,10 +148,14 @@ class Enquiries:
     journal : Journal
     cases : Cases
     mail : Mail
+    correspondents : Correspondents
     """
 
-    def __init__(self, database: Database, journal: Journal, cases: Cases, mail: Mail) -> None:
+    def __init__(
+        self, database: Database, journal: Journal, cases: Cases, *, mail: Mail, correspondents: Correspondents
+    ) -> None:
         self._database, self._journal, self._cases, self.mail = database, journal, cases, mail
+        self._correspondents = correspondents
 
     def ask(self, handle: str, record: str, organisation: str, note: Note) -> str:
         """Keep a request to another organisation, and send it where there is a way; the request's identifier."""
@@ -146,8 +167,9 @@ class Enquiries:
             record=record,
             run=self._cases.run,
             key=_text(key.public_key().public_bytes_raw()),
+            signer=self._correspondents.signer.pem,
         )
-        request = json.dumps({"format": ASKS, **vars(letter)})
+        request = json.dumps(letter.content | {"signature": self._correspondents.signature(letter.content)})
         row = {"identifier": identifier, "handle": handle, "organisation": organisation, "asked": now()}
         row |= {"officer": note.who, "request": request, "answer": "", "answered": ""}
         with self._database.write() as connection:
@@ -174,6 +196,7 @@ class Enquiries:
             ).first()
         if found is None:
             raise InputError("This answer belongs to no request about this case.")
+        fingerprint = self._require_genuine(found.organisation, Letter.read(found.request), content)
         try:
             theirs = X25519PublicKey.from_public_bytes(base64.b64decode(str(content["key"]), validate=True))
             shared = X25519PrivateKey.from_private_bytes(found.key).exchange(theirs)
@@ -182,7 +205,14 @@ class Enquiries:
             reasons = [str(reason) for reason in json.loads(opened)["reasons"]]
         except (InvalidTag, KeyError, TypeError, ValueError) as error:
             raise InputError("The answer must be as the other organisation sealed it. It was changed.") from error
+        self._correspondents.remember(found.organisation, fingerprint)
         self.keep_answer(identifier, reasons, note)
+
+    def _require_genuine(self, organisation: str, asked: Letter, answer: Mapping[str, Any]) -> str:
+        """Refuse an answer that the organisation that was asked did not sign; its key's fingerprint."""
+        parts = {name: str(answer.get(name, "")) for name in ("key", "sealed", "signer", "signature")}
+        signed = asked.answer_content(parts)
+        return self._correspondents.require(organisation, signed, pem=parts["signer"], signature=parts["signature"])
 
     def collected(self, handle: str, note: Note) -> list[Enquiry]:
         """The requests about a case, with answers that have arrived on this machine since."""

@@ -17,6 +17,7 @@ import numpy as np
 from dcshap._typing import FloatArray
 from dcshap.desk.accounts import Accounts, Role
 from dcshap.desk.cases import Cases
+from dcshap.desk.correspondents import Correspondents
 from dcshap.desk.database import Database
 from dcshap.desk.enquiries import Enquiries, Mail
 from dcshap.desk.journal import Journal
@@ -27,6 +28,7 @@ from dcshap.desk.routing import RefusedError, Visit
 from dcshap.desk.throttle import Throttle
 from dcshap.desk.vocabulary import Vocabulary
 from dcshap.exceptions import InputError, StorageError
+from dcshap.explanation.receipt import Signer
 from dcshap.shapley.outputs import chosen_outputs
 from dcshap.storage import write_once
 
@@ -93,7 +95,11 @@ class Desk:
         self.accounts = Accounts(self.database, self.key)
         self.library = Library(self.database, self.journal, self.cases, self.key)
         self.reviews = Reviews(self.database, self.journal)
-        self.enquiries = Enquiries(self.database, self.journal, self.cases, Mail(self.mail))
+        agreed = {party: about.key for party, about in self.words.organisations.items() if about.key}
+        self.correspondents = Correspondents(self.database, Signer.kept_in(self.folder / "letters.key"), agreed)
+        self.enquiries = Enquiries(
+            self.database, self.journal, self.cases, mail=Mail(self.mail), correspondents=self.correspondents
+        )
         self.renderer = Renderer(self.accounts, self.words, self.cases.party)
         self.logins, self.guesses = Throttle(10, 300.0), Throttle(10, 300.0)
 

@@ -31,6 +31,7 @@ class Organisation:
     name: str
     category: str = "data of its own"
     contact: str = ""
+    key: str = ""  # the fingerprint of its desk's key, where it was told by another way
 
 
 @dataclass(frozen=True)

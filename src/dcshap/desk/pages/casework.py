@@ -115,6 +115,8 @@ def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
         reviews=desk.reviews.of(case.handle),
         organisations=() if desk.cases.kind == "horizontal" else desk.cases.organisations,
         enquiries=enquiries,
+        keys={party: desk.correspondents.fingerprint(party) for party in desk.cases.organisations},
+        own_fingerprint="" if desk.cases.asks_at_once else desk.correspondents.own_fingerprint,
         outcomes=OUTCOMES,
         **({"code": "", "link": ""} | told),
     )
