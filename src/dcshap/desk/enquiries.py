@@ -249,8 +249,8 @@ def _parsed(text: str, form: str) -> Mapping[str, Any]:
         content = json.loads(text)
     except (ValueError, RecursionError):
         content = None
-    known = isinstance(content, dict) and content.get("format") == form
-    if not known or not isinstance(content.get("identifier"), str):
+    content = content if isinstance(content, dict) else {}
+    if content.get("format") != form or not isinstance(content.get("identifier"), str):
         raise InputError(f"The text must be a {form!r}, as the other desk wrote it. It is not.")
     return content
 
