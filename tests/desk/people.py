@@ -108,7 +108,7 @@ class Browser:
 
 
 def make_desk(folder: Path, cases: Cases, **kwargs: Any) -> Desk:
-    return Desk(folder, cases, WORDS, **kwargs)
+    return Desk(folder, cases, kwargs.pop("words", WORDS), **kwargs)
 
 
 def handle(desk: Desk, record: str = "C0") -> str:

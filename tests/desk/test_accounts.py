@@ -87,6 +87,24 @@ def test_a_throttle_lets_in_again_once_time_has_passed(monkeypatch):
     assert throttle.wait("a") == 0.0
 
 
+def test_a_full_throttle_forgets_who_tried_longest_ago_and_nobody_else(monkeypatch):
+    monkeypatch.setattr("dcshap.desk.throttle.MOST_KEYS", 5)
+    throttle = Throttle(1, 60.0)
+    for key in ("first", "a", "b", "c", "blocked", "d", "e" * 100_000):
+        assert throttle.wait(key) == 0.0
+    assert throttle.wait("blocked") > 0
+    assert throttle.wait("first") == 0.0
+    assert len(throttle._tries) == 5
+    assert max(map(len, throttle._tries)) == 32
+
+
+def test_an_address_that_has_to_wait_leaves_no_more_names_behind(account):
+    browser = Browser(account, None)
+    answers = [come_in(browser, f"name {at}", "wrong").status_code for at in range(15)]
+    assert answers == [403] * 10 + [429] * 5
+    assert len(account.logins._tries) == 11
+
+
 @pytest.mark.parametrize("later", [module.IDLE + 1, module.LONGEST + 1])
 def test_sessions_end(desk, officer, monkeypatch, later):
     now = time.time()

@@ -1,16 +1,23 @@
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
+from dcshap import HorizontalCollaboration
 from dcshap.desk.accounts import Role
 from dcshap.desk.enquiries import ANSWERS
 from dcshap.desk.exposition import exposed
 from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.pages.hypotheses import _decisions
+from dcshap.desk.state import Case
+from dcshap.exceptions import InputError
 from tests.desk.conftest import vertical_desk
-from tests.desk.people import Browser, handle, horizontal, make_desk, people, text_of
+from tests.desk.people import WORDS, Browser, handle, horizontal, make_desk, people, schema, table, text_of
 
 
 def test_cases_are_listed_some_at_a_time_in_the_order_that_is_asked_for(desk, officer):
@@ -21,6 +28,36 @@ def test_cases_are_listed_some_at_a_time_in_the_order_that_is_asked_for(desk, of
     values = desk.cases.predictions()[:, 1]
     falling = re.findall(r">(C\d+)</a>", officer.get("/cases?sort=prediction&order=down").text)
     assert falling == [f"C{at}" for at in np.argsort(values, kind="stable")[::-1][:25]]
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    X, _ = table()
+    y = np.digitize(X["income"], [2700, 3300])
+    run = HorizontalCollaboration(LogisticRegression(max_iter=500), schema=schema(), random_state=0)
+    run.fit({"north": (X.iloc[:150], y[:150]), "south": (X.iloc[150:], y[150:])})
+    return HorizontalCases(Source(lambda: run, lambda: 0), "north", people())
+
+
+def test_the_list_tells_of_the_same_class_as_the_case(three_classes, tmp_path):
+    desk = make_desk(tmp_path, three_classes, words=replace(WORDS, output=""))
+    officer, answers = Browser(desk, Role.OFFICER), three_classes.predictions()
+    assert set(np.argmax(answers, axis=1)) == {0, 1, 2}
+    falling = re.findall(r">(C\d+)</a>", officer.get("/cases?sort=prediction&order=down").text)
+    assert falling == [f"C{at}" for at in np.argsort(answers.max(axis=1), kind="stable")[::-1][:25]]
+    low = int(np.argmax(answers[:, 0]))
+    told = f"{100 * answers[low].max():.1f} %"
+    assert told in text_of(officer.get(f"/cases/{handle(desk, f'C{low}')}").text)
+    assert told in text_of(officer.get("/cases?sort=prediction&order=down").text)
+    assert _decisions(desk, Case(handle(desk, f"C{low}"), f"C{low}"), people().iloc[[low]]) == ["The loan is granted."]
+    desk.close()
+
+
+def test_words_that_name_a_class_that_the_model_lacks_are_refused(three_classes, tmp_path):
+    words = replace(WORDS, output="yes")
+    with pytest.raises(InputError, match="`output` in the desk's words must be one of"):
+        make_desk(tmp_path, three_classes, words=words)
+    assert not (tmp_path / "desk.key").exists()
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "999", "x", "²"])
@@ -98,6 +135,22 @@ def test_what_is_no_letter_is_left_alone(together, tmp_path):
     bank.close()
 
 
+def test_a_bad_answer_in_the_mail_keeps_nobody_from_the_case_nor_from_a_good_one(together, tmp_path):
+    bank, shop = (vertical_desk(together, name, tmp_path) for name in ("bank", "shop"))
+    asking, place = Browser(bank, Role.OFFICER), f"/cases/{handle(bank)}"
+    asking.post(f"{place}/ask", {"organisation": "shop"})
+    identifier = bank.enquiries.of(handle(bank))[0].identifier
+    (tmp_path / "mail" / "bank").mkdir()
+    for at, named in enumerate([identifier, [identifier], {"a": 1}, None]):
+        text = json.dumps({"format": ANSWERS, "identifier": named, "key": "AAAA", "sealed": "AAAA"})
+        (tmp_path / "mail" / "bank" / f" {at}.json").write_text(text)
+    assert asking.get(place).status_code == 200
+    Browser(shop, Role.OFFICER).post("/requests/release", {"request": shop.enquiries.letters()[0][1]})
+    assert "No answer yet" not in asking.get(place).text
+    bank.close()
+    shop.close()
+
+
 def test_a_sealed_answer_that_was_changed_is_refused(together, tmp_path):
     bank, shop = (vertical_desk(together, name, tmp_path) for name in ("bank", "shop"))
     asking, answering = Browser(bank, Role.OFFICER), Browser(shop, Role.OFFICER)
@@ -107,7 +160,7 @@ def test_a_sealed_answer_that_was_changed_is_refused(together, tmp_path):
     changed = re.sub(r'"sealed": "(.)', lambda found: f'"sealed": "{"B" if found[1] != "B" else "C"}', sealed)
     answer = asking.post(f"/cases/{handle(bank)}/answer", {"sealed": changed})
     assert answer.status_code == 422
-    assert "It was changed" in answer.text
+    assert "This one was changed" in answer.text
 
 
 def test_after_a_retraining_the_old_explanation_stays_and_the_new_one_stands_beside_it(tmp_path):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from dcshap.desk.accounts import Role
+from dcshap.desk.enquiries import ASKS
 from dcshap.desk.federated import FederationCases
 from dcshap.exceptions import FederationError, InputError, PrivacyError
-from tests.desk.people import COLUMNS, Browser, handle, make_desk, people, text_of
+from tests.desk.people import COLUMNS, WORDS, Browser, handle, make_desk, people, text_of
 
 
 class Server:
@@ -59,7 +63,8 @@ def server(together):
 
 @pytest.fixture
 def desk(server, tmp_path):
-    made = make_desk(tmp_path, FederationCases(lambda: server, party="bank"))
+    words = replace(WORDS, sensitive=())
+    made = make_desk(tmp_path, FederationCases(lambda: server, party="bank"), words=words)
     yield made
     made.close()
 
@@ -157,3 +162,51 @@ def test_a_session_that_failed_is_begun_again(desk, server):
     before = server.sessions
     find(officer)
     assert server.sessions == before + 1
+
+
+def test_a_class_that_the_model_lacks_is_said_when_the_first_case_comes(desk):
+    desk.words = replace(WORDS, output="yes")
+    answer = find(Browser(desk, Role.OFFICER))
+    assert answer.status_code == 422
+    assert "must be one of the model" in answer.text
+
+
+def with_words(desk, sensitive):
+    desk.words = replace(WORDS, sensitive=sensitive)
+    return Browser(desk, Role.OFFICER)
+
+
+def test_while_nobody_said_which_columns_are_sensitive_nothing_is_told_beyond_the_desk(desk, server):
+    officer = with_words(desk, None)
+    find(officer)
+    before = len(server.asked)
+    place = f"/cases/{handle(desk)}"
+    refused = [officer.get(f"{place}/notice/en"), officer.get(f"{place}/notice/en/pdf")]
+    refused.append(officer.post(f"{place}/ask", {"organisation": "shop"}))
+    request = {
+        "format": ASKS,
+        "identifier": "0" * 32,
+        "sender": "shop",
+        "recipient": "bank",
+        "record": "C0",
+        "run": desk.cases.run,
+    }
+    refused += [officer.post(f"/requests/{act}", {"request": json.dumps(request)}) for act in ("read", "release")]
+    assert [answer.status_code for answer in refused] == [409] * 5
+    assert all("Sensitive columns are not known" in answer.text for answer in refused)
+    assert len(server.asked) == before
+    person = Browser(desk, Role.PERSON, handle=handle(desk))
+    why = text_of(person.get("/mine").text).split("Why")[1].split("How the parts add up")[0]
+    assert not any(name in why.split() for name in COLUMNS["bank"])
+
+
+def test_what_the_words_call_sensitive_is_in_no_letter_and_no_answer(desk):
+    every = tuple(name for held in COLUMNS.values() for name in held)
+    officer = with_words(desk, every[:2] + every[3:])
+    find(officer)
+    place = f"/cases/{handle(desk)}"
+    letter = text_of(officer.get(f"{place}/notice/en").text)
+    assert "income" not in letter
+    assert "age" not in letter.split()
+    officer.post(f"{place}/ask", {"organisation": "shop"})
+    assert desk.enquiries.of(handle(desk))[0].reasons == []

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 import sqlalchemy as sa
@@ -104,3 +105,30 @@ def test_a_write_that_fails_is_told_to_all_who_waited_for_it(tmp_path):
         connection.execute(sa.text("DROP TABLE journal"))
     with pytest.raises(StorageError, match="locked or cannot be reached"):
         found.record(Note("a", "officer", "looked"))
+
+
+def test_a_note_that_cannot_be_written_lets_nobody_who_waited_go_on(tmp_path):
+    found, outcomes = kept(tmp_path, n=0), {}
+
+    def record(who, detail):
+        try:
+            found.record(Note(who, "officer", "looked", detail=detail))
+            outcomes[who] = "written"
+        except (StorageError, TypeError) as error:
+            outcomes[who] = type(error).__name__
+
+    details = {"a": {}, "b": {"what": object()}, "c": {}}
+    threads = [threading.Thread(target=record, args=each) for each in details.items()]
+    with found._writing:
+        for thread in threads:
+            thread.start()
+        limit = time.monotonic() + 10
+        while len(found._pending) < len(threads) and time.monotonic() < limit:
+            time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 3
+    assert "written" not in outcomes.values()
+    assert found.lines() == []
+    found.record(Note("a", "officer", "looked"))
+    assert found.verify() is None

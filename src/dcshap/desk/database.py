@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,7 +13,18 @@ from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, Tab
 
 from dcshap.exceptions import StorageError
 
-__all__ = ["Database", "cases", "codes", "enquiries", "explanations", "journal", "reviews", "sessions", "users"]
+__all__ = [
+    "Database",
+    "cases",
+    "codes",
+    "correspondents",
+    "enquiries",
+    "explanations",
+    "journal",
+    "reviews",
+    "sessions",
+    "users",
+]
 
 PATIENCE = 5.0  # seconds that a transaction waits for another's
 WRITERS_LOCK = 0x64657368  # one writer at a time, also of several desks on one PostgreSQL
@@ -105,6 +118,13 @@ enquiries = Table(
     Column("answer", Text, nullable=False),  # empty while it is open
     Column("answered", Text, nullable=False),
 )
+correspondents = Table(
+    "correspondents",
+    _metadata,
+    Column("party", Text, primary_key=True),
+    Column("fingerprint", Text, nullable=False),  # of the key that its desk signs letters with
+    Column("since", Text, nullable=False),
+)
 
 
 class Database:
@@ -134,6 +154,7 @@ class Database:
                 "PostgreSQL the package psycopg must be installed."
             ) from error
         if not self.postgresql:
+            _make_private(self._engine.url.database)
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
             sa.event.listen(self._engine, "begin", _begin_sqlite)
         self._writing = self._engine.execution_options(desk_writes=True)
@@ -146,13 +167,13 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A connection to ask: every query sees one state of the database."""
-        with _understood(), self._reading.connect() as connection:
+        with _as_storage_error(), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that is the only one that writes: all of it is on disk at the end, or nothing."""
-        with _understood(), self._writing.begin() as connection:
+        with _as_storage_error(), self._writing.begin() as connection:
             if self.postgresql:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS_LOCK)))
             yield connection
@@ -163,7 +184,7 @@ class Database:
 
 
 @contextmanager
-def _understood() -> Iterator[None]:
+def _as_storage_error() -> Iterator[None]:
     """Turn what a database says that is locked, full or gone into a StorageError."""
     try:
         yield
@@ -172,6 +193,19 @@ def _understood() -> Iterator[None]:
             "The desk's database is locked or cannot be reached. Nothing was shown or changed. Try again in a moment; "
             "if that does not help, tell whoever runs the desk."
         ) from error
+
+
+def _make_private(file: str | None) -> None:
+    """Keep SQLite's file from everybody but its owner; what SQLite puts beside it gets the same mode."""
+    if not file or file == ":memory:" or file.startswith("file:"):
+        return
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+        for path in (Path(file), Path(f"{file}-wal"), Path(f"{file}-shm")):
+            if path.exists():
+                path.chmod(0o600)
+    except OSError as error:
+        raise StorageError("The desk's database must be a file that this user owns and can write.") from error
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:

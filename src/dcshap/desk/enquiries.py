@@ -1,8 +1,9 @@
 """Asking another organisation for its specific reasons.
 
 A request names the case and a fresh public key. The other organisation's desk releases its reasons sealed to that key,
-so that whoever carries the answer cannot read it. Desks on one machine find each other's letters in a folder; others
-send them as text. In a federation the usual signed, budgeted request is sent at once.
+so that whoever carries the answer cannot read it. Both are signed, so that nobody who carries them can change them.
+Desks on one machine find each other's letters in a folder; others send them as text. In a federation the usual signed,
+budgeted request is sent at once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,14 +26,16 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from dcshap.desk.cases import Cases
+from dcshap.desk.correspondents import Correspondents
 from dcshap.desk.database import Database
 from dcshap.desk.database import enquiries as table
 from dcshap.desk.journal import Journal, Note, now
 from dcshap.exceptions import InputError
+from dcshap.storage import write_private
 
 __all__ = ["Enquiries", "Enquiry", "Letter", "Mail"]
 
-ASKS, ANSWERS = "dcshap desk request 1", "dcshap desk sealed answer 1"
+ASKS, ANSWERS = "dcshap desk request 2", "dcshap desk sealed answer 2"
 _NONCE = bytes(12)  # every key is used once
 
 
@@ -70,6 +74,19 @@ class Letter:
     record: str
     run: str
     key: str
+    signer: str  # the public key of the sender's desk
+    signature: str = ""
+
+    @property
+    def content(self) -> dict[str, str]:
+        """What is signed."""
+        return {"format": ASKS} | {name: value for name, value in vars(self).items() if name != "signature"}
+
+    def answer_content(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        """What is signed of an answer: it belongs to this request and to no other."""
+        return {"format": ANSWERS, "request": self.content} | {
+            name: parts[name] for name in ("key", "sealed", "signer")
+        }
 
     @classmethod
     def read(cls, text: str) -> Letter:
@@ -77,8 +94,8 @@ class Letter:
         content = _parsed(text, ASKS)
         return cls(**{name: str(content.get(name, "")) for name in cls.__annotations__})
 
-    def sealed(self, reasons: Sequence[str]) -> str:
-        """Reasons that nobody but the sender of this request can read."""
+    def sealed(self, reasons: Sequence[str], correspondents: Correspondents) -> str:
+        """Reasons that nobody but the sender of this request can read, signed by this desk."""
         mine = X25519PrivateKey.generate()
         try:
             shared = mine.exchange(X25519PublicKey.from_public_bytes(base64.b64decode(self.key, validate=True)))
@@ -87,6 +104,8 @@ class Letter:
         content = json.dumps({"reasons": list(reasons), "from": self.recipient}).encode()
         box = ChaCha20Poly1305(_derived(shared, self.identifier)).encrypt(_NONCE, content, self.identifier.encode())
         parts = {"key": _text(mine.public_key().public_bytes_raw()), "sealed": _text(box)}
+        parts |= {"signer": correspondents.signer.pem}
+        parts |= {"signature": correspondents.signature(self.answer_content(parts))}
         return json.dumps({"format": ANSWERS, "identifier": self.identifier, **parts})
 
 
@@ -108,9 +127,7 @@ class Mail:
             return False
         place = self._folder / recipient
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = place / f".{identifier}"
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(place / f"{identifier}.json")
+        write_private(place / f"{identifier}.json", text)
         return True
 
     def arrived(self, recipient: str, form: str) -> list[str]:
@@ -131,10 +148,14 @@ class Enquiries:
     journal : Journal
     cases : Cases
     mail : Mail
+    correspondents : Correspondents
     """
 
-    def __init__(self, database: Database, journal: Journal, cases: Cases, mail: Mail) -> None:
+    def __init__(
+        self, database: Database, journal: Journal, cases: Cases, *, mail: Mail, correspondents: Correspondents
+    ) -> None:
         self._database, self._journal, self._cases, self.mail = database, journal, cases, mail
+        self._correspondents = correspondents
 
     def ask(self, handle: str, record: str, organisation: str, note: Note) -> str:
         """Keep a request to another organisation, and send it where there is a way; the request's identifier."""
@@ -146,8 +167,9 @@ class Enquiries:
             record=record,
             run=self._cases.run,
             key=_text(key.public_key().public_bytes_raw()),
+            signer=self._correspondents.signer.pem,
         )
-        request = json.dumps({"format": ASKS, **vars(letter)})
+        request = json.dumps(letter.content | {"signature": self._correspondents.signature(letter.content)})
         row = {"identifier": identifier, "handle": handle, "organisation": organisation, "asked": now()}
         row |= {"officer": note.who, "request": request, "answer": "", "answered": ""}
         with self._database.write() as connection:
@@ -167,13 +189,14 @@ class Enquiries:
     def open_answer(self, handle: str, text: str, note: Note) -> None:
         """Open a sealed answer to a request about a case."""
         content = _parsed(text, ANSWERS)
-        identifier = str(content.get("identifier", ""))
+        identifier = content["identifier"]
         with self._database.read() as connection:
             found = connection.execute(
                 sa.select(table).where(table.c.identifier == identifier, table.c.handle == handle)
             ).first()
         if found is None:
             raise InputError("This answer belongs to no request about this case.")
+        fingerprint = self._require_genuine(found.organisation, Letter.read(found.request), content)
         try:
             theirs = X25519PublicKey.from_public_bytes(base64.b64decode(str(content["key"]), validate=True))
             shared = X25519PrivateKey.from_private_bytes(found.key).exchange(theirs)
@@ -182,7 +205,14 @@ class Enquiries:
             reasons = [str(reason) for reason in json.loads(opened)["reasons"]]
         except (InvalidTag, KeyError, TypeError, ValueError) as error:
             raise InputError("The answer must be as the other organisation sealed it. It was changed.") from error
+        self._correspondents.remember(found.organisation, fingerprint)
         self.keep_answer(identifier, reasons, note)
+
+    def _require_genuine(self, organisation: str, asked: Letter, answer: Mapping[str, Any]) -> str:
+        """Refuse an answer that the organisation that was asked did not sign; its key's fingerprint."""
+        parts = {name: str(answer.get(name, "")) for name in ("key", "sealed", "signer", "signature")}
+        signed = asked.answer_content(parts)
+        return self._correspondents.require(organisation, signed, pem=parts["signer"], signature=parts["signature"])
 
     def collected(self, handle: str, note: Note) -> list[Enquiry]:
         """The requests about a case, with answers that have arrived on this machine since."""
@@ -191,8 +221,9 @@ class Enquiries:
         if not waiting:
             return found
         for text in self.mail.arrived(self._cases.party, ANSWERS):
-            if _parsed(text, ANSWERS).get("identifier") in waiting:
-                self.open_answer(handle, text, note)
+            if _parsed(text, ANSWERS)["identifier"] in waiting:
+                with suppress(InputError):  # a letter that is not as it was sealed keeps nobody from the case
+                    self.open_answer(handle, text, note)
         return self.of(handle)
 
     def letters(self) -> list[tuple[Letter, str]]:
@@ -218,7 +249,8 @@ def _parsed(text: str, form: str) -> Mapping[str, Any]:
         content = json.loads(text)
     except (ValueError, RecursionError):
         content = None
-    if not isinstance(content, dict) or content.get("format") != form:
+    content = content if isinstance(content, dict) else {}
+    if content.get("format") != form or not isinstance(content.get("identifier"), str):
         raise InputError(f"The text must be a {form!r}, as the other desk wrote it. It is not.")
     return content
 

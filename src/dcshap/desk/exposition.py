@@ -16,7 +16,7 @@ from dcshap.report.reading import one_sample, ways_of
 from dcshap.report.texts import decimals_for, fixed, signed
 from dcshap.shapley.reasons import Reason
 
-__all__ = ["Bar", "Exposition", "exposed", "output_of", "prediction_text", "spoken"]
+__all__ = ["Bar", "Exposition", "exposed", "prediction_text", "spoken"]
 
 MOST_REASONS = 4
 SUM_TOLERANCE = 1e-6  # between the sum of the bars and the model's own answer
@@ -90,11 +90,6 @@ def spoken(explanation: PartyExplanation, words: Vocabulary, language: str = "en
     )
 
 
-def output_of(explanation: PartyExplanation, words: Vocabulary) -> str | None:
-    """The output that the decision is about, where it is agreed which."""
-    return words.output if words.output in explanation.output_names else None
-
-
 def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> Exposition:
     """Put an explanation into words, numbers and bars.
 
@@ -105,7 +100,7 @@ def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> 
     without : collection of str
         Columns that are not named among the reasons.
     """
-    explanation, output = spoken(kept.explanation, words), output_of(kept.explanation, words)
+    explanation, output = spoken(kept.explanation, words), words.output_among(kept.explanation.output_names)
     shown = one_sample(explanation, 0, output, max_features=None)
     at = int(explanation.chosen_outputs(output)[0])
     decimals = decimals_for(max(abs(shown.base), abs(shown.prediction), *(abs(bar.value) for bar in shown.bars)))
@@ -134,7 +129,7 @@ def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> 
     return Exposition(
         kept=kept,
         output=shown.output,
-        prediction=_said(shown.prediction, percent=_percent(explanation)),
+        prediction=prediction_text(shown.prediction, percent=_percent(explanation)),
         percent=_percent(explanation),
         decision=words.decision(shown.prediction) if _percent(explanation) or words.above else "",
         meaning=_meaning(explanation, shown.prediction, shown.output, words),
@@ -159,16 +154,12 @@ def _cells(table: Any, explanation: PartyExplanation) -> dict[str, str]:
     return {name: plain_value(cell) for name, cell in row_cells(table, 0, explanation.feature_names).items()}
 
 
-def prediction_text(values: Any, position: int) -> str:
-    """A model's answer (K,) as the list of cases shows it."""
-    return _said(float(values[position]), percent=len(values) > 1)
-
-
 def _percent(explanation: PartyExplanation) -> bool:
     return len(explanation.output_names) > 1 and explanation.are_probabilities
 
 
-def _said(value: float, *, percent: bool) -> str:
+def prediction_text(value: float, *, percent: bool) -> str:
+    """A prediction as pages show it."""
     return f"{100 * value:.1f} %" if percent else fixed(value, decimals_for(abs(value)))
 
 
@@ -176,7 +167,7 @@ def _meaning(explanation: PartyExplanation, value: float, output: str, words: Vo
     """What a prediction means, in a sentence."""
     subject = words.subject_in() or output
     if not _percent(explanation):
-        return f"The model predicts {subject}: {_said(value, percent=False)}."
+        return f"The model predicts {subject}: {prediction_text(value, percent=False)}."
     relation = "at or above" if value >= words.threshold else "below"
     line = f"{100 * words.threshold:g} %"
     share = f"Of 100 cases like this one, the model expects {subject} in about {100 * value:.0f}."

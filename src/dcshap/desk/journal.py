@@ -23,6 +23,7 @@ from dcshap.exceptions import StorageError
 __all__ = ["Journal", "Line", "Note", "now"]
 
 _BEGINNING = "0" * 64
+_LOST = "The journal could not be written, so nothing was shown or changed. Try again in a moment."
 _NEWEST = sa.select(table.c.number, table.c.digest).order_by(table.c.number.desc()).limit(1)
 
 
@@ -98,22 +99,24 @@ class Journal:
                 with self._gate:
                     batch, self._pending = self._pending, []
                 self._write(batch)
-        if mine.error is not None:
-            raise mine.error
+        if not mine.written:
+            raise mine.error or StorageError(_LOST)
 
     def _write(self, batch: Sequence[_Waiting]) -> None:
+        """Write what several threads wait for: all of it, or none of it and each of them is told so."""
+        failure: StorageError | None = StorageError(_LOST)
         try:
             with self._database.write() as connection:
                 for each in batch:
                     if each.also is not None:
                         each.also(connection)
                 self.append(connection, *(note for each in batch for note in each.notes))
+            failure = None
         except StorageError as error:
+            failure = error
+        finally:  # also where another thread's note cannot be written, nobody goes on without their line
             for each in batch:
-                each.error = error
-        else:
-            for each in batch:
-                each.written = True
+                each.written, each.error = failure is None, failure
 
     def append(self, connection: sa.Connection, *notes: Note) -> None:
         """Write lines within a transaction of `Database.write`, together with what they tell of."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from dcshap._typing import FloatArray
 from dcshap.desk.accounts import Accounts, Role
 from dcshap.desk.cases import Cases
+from dcshap.desk.correspondents import Correspondents
 from dcshap.desk.database import Database
 from dcshap.desk.enquiries import Enquiries, Mail
 from dcshap.desk.journal import Journal
@@ -22,7 +27,10 @@ from dcshap.desk.reviews import Reviews
 from dcshap.desk.routing import RefusedError, Visit
 from dcshap.desk.throttle import Throttle
 from dcshap.desk.vocabulary import Vocabulary
-from dcshap.exceptions import StorageError
+from dcshap.exceptions import InputError, StorageError
+from dcshap.explanation.receipt import Signer
+from dcshap.shapley.outputs import chosen_outputs
+from dcshap.storage import write_once
 
 __all__ = ["Case", "Desk", "Entry"]
 
@@ -79,21 +87,26 @@ class Desk:
     tokens: Mapping[str, Entry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.require_output(self.cases.output_names)
+        _own_folder(self.folder)
         self.key = _own_key(self.folder / "desk.key")
         self.database = Database(self.url or f"sqlite:///{self.folder.resolve() / 'desk.db'}")
         self.journal = Journal(self.database, self.key)
         self.accounts = Accounts(self.database, self.key)
         self.library = Library(self.database, self.journal, self.cases, self.key)
         self.reviews = Reviews(self.database, self.journal)
-        self.enquiries = Enquiries(self.database, self.journal, self.cases, Mail(self.mail))
+        agreed = {party: about.key for party, about in self.words.organisations.items() if about.key}
+        self.correspondents = Correspondents(self.database, Signer.kept_in(self.folder / "letters.key"), agreed)
+        self.enquiries = Enquiries(
+            self.database, self.journal, self.cases, mail=Mail(self.mail), correspondents=self.correspondents
+        )
         self.renderer = Renderer(self.accounts, self.words, self.cases.party)
         self.logins, self.guesses = Throttle(10, 300.0), Throttle(10, 300.0)
 
     @cached_property
     def cookie_name(self) -> str:
         """Two desks on one machine have the same host: each needs a cookie of its own."""
-        return f"desk-{self.key[:4].hex()}"
+        return f"desk-{hmac.digest(self.key, b'cookie name', 'sha256')[:4].hex()}"  # nothing of the key itself
 
     def case(self, visit: Visit, handle: str) -> Case:
         """The case of a handle, if there is one and the visitor may see it: else nobody can tell which."""
@@ -104,16 +117,38 @@ class Desk:
             raise RefusedError.unknown()
         return Case(handle, record)
 
-    def output_position(self, n_outputs: int) -> int:
-        """Which of the model's outputs the decision is about: the agreed one, or the last."""
+    def told(self, answers: FloatArray) -> FloatArray:
+        """The number (n,) that is told of each of the model's answers (n, K): of the output that is explained."""
         names = self.cases.output_names
-        return names.index(self.words.output) if self.words.output in names else n_outputs - 1
+        chosen = chosen_outputs(answers, names or [""] * answers.shape[1], self.words.output_among(names))
+        return answers[np.arange(len(answers)), chosen]
+
+    def require_output(self, names: Sequence[str]) -> None:
+        """Refuse words that name an output that the model lacks."""
+        if self.words.output and names and self.words.output not in names:
+            raise InputError(
+                f"`output` in the desk's words must be one of the model's outputs {list(names)}. "
+                f"Got {self.words.output!r}."
+            )
+
+    @property
+    def knows_sensitive(self) -> bool:
+        """Whether somebody has said which columns are sensitive: the schema, or the words where there is none."""
+        return self.cases.schema is not None or self.words.sensitive is not None
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The own columns that the schema marks as sensitive."""
+        """The columns of which nothing is said beyond this desk; a refusal where nobody has said which these are."""
+        if not self.knows_sensitive:
+            raise RefusedError(
+                HTTPStatus.CONFLICT,
+                "Sensitive columns are not known",
+                "This desk has no schema that marks them, so nothing is told beyond it. Whoever runs the desk must "
+                "name them in the words: `sensitive: [age]`, or `sensitive: []` where there are none.",
+            )
         schema = self.cases.schema
-        return () if schema is None else tuple(column.name for column in schema.columns if column.sensitive)
+        marked = () if schema is None else tuple(column.name for column in schema.columns if column.sensitive)
+        return (*marked, *(self.words.sensitive or ()))
 
     # --- the budget of what-ifs ---------------------------------------------------------------------------------
 
@@ -134,19 +169,18 @@ class Desk:
         self.database.close()
 
 
+def _own_folder(folder: Path) -> None:
+    """Make the desk's folder, or take an earlier one: nobody else on the machine can look into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise StorageError(f"{folder} must be a folder that this user owns and can write. It is not.") from error
+
+
 def _own_key(path: Path) -> bytes:
     """The desk's secret, made when it is first opened; nobody else on the machine can read it."""
-    if not path.exists():
-        fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
-        try:
-            os.link(fresh, path)  # whole or not at all, and never over another desk's
-        except FileExistsError:
-            pass
-        finally:
-            fresh.unlink()
-    key = path.read_bytes()
+    key = write_once(path, secrets.token_bytes(KEY_BYTES))
     if len(key) != KEY_BYTES:
         raise StorageError(f"{path} must be the desk's key of {KEY_BYTES} bytes. It is damaged.")
     return key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections import deque
@@ -14,6 +15,8 @@ MOST_KEYS = 10_000
 class Throttle:
     """Allows so many tries per key within a sliding span of seconds.
 
+    It remembers the keys that were tried last, up to `MOST_KEYS`.
+
     Parameters
     ----------
     limit : int
@@ -22,24 +25,22 @@ class Throttle:
 
     def __init__(self, limit: int, seconds: float) -> None:
         self._limit, self._seconds = limit, seconds
-        self._tries: dict[str, deque[float]] = {}
+        self._tries: dict[bytes, deque[float]] = {}
         self._lock = threading.Lock()
 
     def wait(self, key: str) -> float:
         """Count a try; the seconds to wait where there were too many, else 0."""
         at = time.monotonic()
+        digest = hashlib.sha256(key.encode(errors="surrogatepass")).digest()  # what a visitor sends may be long
         with self._lock:
-            if len(self._tries) >= MOST_KEYS and key not in self._tries:
-                self._forget(at)
-            tries = self._tries.setdefault(key, deque())
+            # In the order of their last try, so that the one to forget stands first.
+            tries = self._tries.pop(digest, deque())
+            if len(self._tries) >= MOST_KEYS:
+                del self._tries[next(iter(self._tries))]
             while tries and tries[0] <= at - self._seconds:
                 tries.popleft()
+            self._tries[digest] = tries
             if len(tries) >= self._limit:
                 return tries[0] + self._seconds - at
             tries.append(at)
             return 0.0
-
-    def _forget(self, at: float) -> None:
-        """Drop keys that have waited long enough; all of them rather than growing without bound."""
-        recent = {key: tries for key, tries in self._tries.items() if tries and tries[-1] > at - self._seconds}
-        self._tries = recent if len(recent) < MOST_KEYS else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ class Organisation:
     name: str
     category: str = "data of its own"
     contact: str = ""
+    key: str = ""  # the fingerprint of its desk's key, where it was told by another way
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Vocabulary:
     subject : str or mapping of language to str
         What is predicted: "income above 50K".
     output : str
-        The model's output that the decision is about; the second of two classes by default.
+        The model's output that the decision is about; by default the second of two classes, and of more the one that
+        is predicted.
     threshold : float
         From which on the decision is `above`.
     above, below : str or mapping of language to str
@@ -58,6 +60,9 @@ class Vocabulary:
     labels : mapping of column to its name for people, a text or one for each language
     changeable : tuple of str
         Columns that a person can change: the smallest change is looked for among them.
+    sensitive : tuple of str, optional
+        Columns of which letters and other organisations are told nothing, beside those that the schema marks. A desk
+        that has no schema tells nothing beyond itself until they are named; an empty list says that there are none.
     organisations : mapping of party to Organisation
     """
 
@@ -73,6 +78,7 @@ class Vocabulary:
     days: int | None = None
     labels: Mapping[str, Spoken] = field(default_factory=dict)
     changeable: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] | None = None
     organisations: Mapping[str, Organisation] = field(default_factory=dict)
 
     @classmethod
@@ -98,6 +104,7 @@ class Vocabulary:
                 for party, about in dict(given.get("organisations", {})).items()
             }
             given["changeable"] = tuple(map(str, given.get("changeable", ())))
+            given["sensitive"] = _columns(given.get("sensitive"))
             given["labels"] = {str(k): _spoken(v, where) for k, v in dict(given.get("labels", {})).items()}
             given["threshold"] = float(given.get("threshold", 0.5))
             given["days"] = None if given.get("days") is None else int(given["days"])
@@ -106,6 +113,10 @@ class Vocabulary:
         texts = ("organisation", "category", "output", "contact", "authority")
         spoken = {name: _spoken(given.get(name, ""), where) for name in ("subject", "above", "below")}
         return cls(**given | {name: str(given.get(name, "")) for name in texts} | spoken)
+
+    def output_among(self, names: Sequence[str]) -> str | None:
+        """The output that the decision is about; None where a model has none of that name, or none was agreed."""
+        return self.output if self.output in names else None
 
     def label(self, column: str, language: str = "en") -> str:
         """A column's name for people."""
@@ -127,6 +138,15 @@ class Vocabulary:
 def _in(text: Spoken, language: str) -> str:
     """A text in a language; in the first it is given in, where it is not given in that one."""
     return text if isinstance(text, str) else text.get(language) or next(iter(text.values()), "")
+
+
+def _columns(given: Any) -> tuple[str, ...] | None:
+    """Names of columns; None where none are given, which is not an empty list."""
+    if given is None:
+        return None
+    if not isinstance(given, list | tuple):
+        raise TypeError("a list is needed")
+    return tuple(map(str, given))
 
 
 def _spoken(given: Any, where: str) -> Spoken:

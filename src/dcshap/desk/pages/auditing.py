@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
 from dcshap.desk.journal import Line, now
-from dcshap.desk.reviews import OUTCOMES
+from dcshap.desk.reviews import OUTCOMES, Review
 from dcshap.desk.routing import Pages, Visit
 from dcshap.desk.state import Desk
 
@@ -73,9 +73,14 @@ def agreement(desk: Desk, visit: Visit) -> Response:
     return desk.renderer.page(visit, "agreement.html", **told)
 
 
+def _without_words(review: Review) -> dict[str, str]:
+    """A review without its free text, in which people say who they are."""
+    return {name: value for name, value in asdict(review).items() if name not in ("words", "answer")}
+
+
 @pages.get("/audit/export", Role.AUDITOR)
 def export(desk: Desk, visit: Visit) -> Response:
-    """Everything that an auditor sees, as one file."""
+    """What an auditor sees, as one file; the free text of reviews stays on the desk."""
     desk.journal.record(visit.note("exported"))
     lines = desk.journal.lines()
     content: dict[str, Any] = {
@@ -83,7 +88,7 @@ def export(desk: Desk, visit: Visit) -> Response:
         "written": now(),
         "chain": desk.journal.verify() or "whole",
         "journal": [asdict(line) for line in lines],
-        "reviews": [asdict(review) for review in desk.reviews.all()],
+        "reviews": [_without_words(review) for review in desk.reviews.all()],
         "budgets": {"used today": _used_today(lines), "of": desk.what_ifs},
         "receipts": desk.library.receipts(),
         "audit": desk.audit,

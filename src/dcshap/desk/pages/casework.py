@@ -38,14 +38,15 @@ def list_cases(desk: Desk, visit: Visit) -> Response:
     """All cases, some at a time."""
     descending = visit.query.get("order") == "down"
     sort = "prediction" if visit.query.get("sort") == "prediction" else "identifier"
-    records, values = desk.library.records(), desk.cases.predictions()
+    records, answers = desk.library.records(), desk.cases.predictions()
+    values = None if answers is None else desk.told(answers)
     order = _order(records, values, sort, descending=descending)
     n_pages = max(1, -(-len(order) // PER_PAGE))
     asked = visit.query.get("page", "1")
     number = min(int(asked), n_pages) if asked.isascii() and asked.isdigit() and int(asked) > 0 else 1
     waiting = desk.reviews.open_handles()
     listed = [
-        _listed(desk, records[at], None if values is None else values[at], waiting)
+        _listed(desk, records[at], None if values is None else float(values[at]), waiting)
         for at in order[(number - 1) * PER_PAGE : number * PER_PAGE]
     ]
     return desk.renderer.page(
@@ -63,19 +64,18 @@ def list_cases(desk: Desk, visit: Visit) -> Response:
 
 def _order(records: Any, values: Any, sort: str, *, descending: bool) -> list[int]:
     if sort == "prediction" and values is not None:
-        order = np.argsort(values[:, -1], kind="stable")
+        order = np.argsort(values, kind="stable")
         return [int(at) for at in (order[::-1] if descending else order)]
     keyed = sorted(range(len(records)), key=lambda at: (len(records[at]), records[at]), reverse=descending)
     return list(keyed)
 
 
-def _listed(desk: Desk, record: str, values: Any, waiting: set[str]) -> _Listed:
+def _listed(desk: Desk, record: str, value: float | None, waiting: set[str]) -> _Listed:
     handle = desk.library.handle_of(record) or ""
-    if values is None:
+    if value is None:
         return _Listed(handle, record, "", "", handle in waiting)
-    position = desk.output_position(len(values))
-    prediction = prediction_text(values, position)
-    return _Listed(handle, record, prediction, desk.words.decision(float(values[position])), handle in waiting)
+    prediction = prediction_text(value, percent=len(desk.cases.output_names) > 1)
+    return _Listed(handle, record, prediction, desk.words.decision(value), handle in waiting)
 
 
 @pages.post("/cases/find", Role.OFFICER)
@@ -115,6 +115,8 @@ def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
         reviews=desk.reviews.of(case.handle),
         organisations=() if desk.cases.kind == "horizontal" else desk.cases.organisations,
         enquiries=enquiries,
+        keys={party: desk.correspondents.fingerprint(party) for party in desk.cases.organisations},
+        own_fingerprint="" if desk.cases.asks_at_once else desk.correspondents.own_fingerprint,
         outcomes=OUTCOMES,
         **({"code": "", "link": ""} | told),
     )
@@ -139,12 +141,14 @@ def chosen_reference(desk: Desk, visit: Visit) -> str:
 def explanations_of(desk: Desk, case: Case, reference: str) -> tuple[list[Kept], str]:
     """A case's explanation by the model of now and those shown before; where nobody answers, those and why."""
     try:
-        return desk.library.explain(case.handle, case.record, reference=reference), ""
+        found = desk.library.explain(case.handle, case.record, reference=reference)
     except (FederationError, PrivacyError) as error:
         before = desk.library.shown_before(case.handle, reference=reference)
         if not before:
             raise
         return before, str(error)
+    desk.require_output(found[0].explanation.output_names)  # in a federation nobody could tell before
+    return found, ""
 
 
 @pages.post("/cases/{handle}/code", Role.OFFICER)

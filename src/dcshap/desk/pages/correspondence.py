@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
 from dcshap.desk.enquiries import Letter
-from dcshap.desk.exposition import MOST_REASONS, output_of, spoken
+from dcshap.desk.exposition import MOST_REASONS, spoken
 from dcshap.desk.routing import Pages, RefusedError, Visit, see
 from dcshap.desk.state import Desk
 from dcshap.exceptions import InputError
@@ -28,14 +28,14 @@ def ask_organisation(desk: Desk, visit: Visit) -> Response:
     organisation = visit.form.get("organisation", "")
     if organisation not in desk.cases.organisations:
         raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "Nobody to ask", "No such organisation takes part here.")
+    hidden = [desk.words.label(name) for name in desk.sensitive] if desk.cases.asks_at_once else []
     note = visit.note("asked", handle=case.handle, organisation=organisation)
     identifier = desk.enquiries.ask(case.handle, case.record, organisation, note)
     if desk.cases.asks_at_once:
         theirs = desk.cases.explain(case.record, reference=desk.cases.references[0], view=organisation)
         words = spoken(theirs, desk.words)
-        sentences = [
-            r.sentence for r in words.reasons(MOST_REASONS, output=output_of(theirs, desk.words)) if not r.party
-        ]
+        reasons = words.reasons(MOST_REASONS, output=desk.words.output_among(theirs.output_names), without=hidden)
+        sentences = [reason.sentence for reason in reasons if not reason.party]
         desk.enquiries.keep_answer(identifier, sentences, visit.note("was answered", handle=case.handle))
     return see(f"/cases/{case.handle}#enquiries")
 
@@ -65,6 +65,7 @@ def list_requests(desk: Desk, visit: Visit) -> Response:
 def _requests_page(desk: Desk, visit: Visit, **told: Any) -> Response:
     letters = [_Arrived(letter.sender, letter.record, text) for letter, text in desk.enquiries.letters()]
     nothing: dict[str, Any] = {"sealed": "", "delivered": False, "reasons": None, "letter": None, "text": ""}
+    nothing |= {"own_fingerprint": desk.correspondents.own_fingerprint}
     return desk.renderer.page(visit, "requests.html", letters=letters, **(nothing | told))
 
 
@@ -73,23 +74,34 @@ def read_request(desk: Desk, visit: Visit) -> Response:
     """What would be released: the reasons that lie in this organisation's own columns."""
     text = visit.form.get("request", "")
     letter = Letter.read(text)
-    reasons = _own_reasons(desk, visit, letter, act="looked")
-    return _requests_page(desk, visit, reasons=reasons, letter=letter, text=text)
+    known = desk.correspondents.fingerprint(letter.sender) is not None
+    fingerprint, reasons = _own_reasons(desk, visit, letter, act="looked")
+    told = {"reasons": reasons, "letter": letter, "text": text, "fingerprint": fingerprint, "known": known}
+    return _requests_page(desk, visit, **told)
 
 
 @pages.post("/requests/release", Role.OFFICER)
 def release(desk: Desk, visit: Visit) -> Response:
     """Seal the reasons to whoever asked."""
     letter = Letter.read(visit.form.get("request", ""))
-    sealed = letter.sealed([reason.sentence for reason in _own_reasons(desk, visit, letter, act="released reasons")])
+    fingerprint, reasons = _own_reasons(desk, visit, letter, act="released reasons")
+    desk.correspondents.remember(letter.sender, fingerprint)
+    sealed = letter.sealed([reason.sentence for reason in reasons], desk.correspondents)
     delivered = desk.enquiries.mail.send(letter.sender, letter.identifier, sealed)
     return _requests_page(desk, visit, sealed=sealed, delivered=delivered)
 
 
-def _own_reasons(desk: Desk, visit: Visit, letter: Letter, *, act: str) -> tuple[Reason, ...]:
-    """The principal reasons in this organisation's own columns; nothing of a column marked as sensitive."""
+def _own_reasons(desk: Desk, visit: Visit, letter: Letter, *, act: str) -> tuple[str, tuple[Reason, ...]]:
+    """The fingerprint of the sender's key, and the principal reasons in this organisation's own columns.
+
+    Nothing is said of a column marked as sensitive.
+    """
     if letter.recipient != desk.cases.party or letter.sender not in desk.cases.organisations:
         raise InputError("This request is not from an organisation of this collaboration to yours.")
+    hidden = [desk.words.label(name) for name in desk.sensitive]
+    fingerprint = desk.correspondents.require(
+        letter.sender, letter.content, pem=letter.signer, signature=letter.signature
+    )
     handle = desk.library.handle_of(letter.record)
     if handle is None:
         raise RefusedError.unknown()
@@ -98,10 +110,9 @@ def _own_reasons(desk: Desk, visit: Visit, letter: Letter, *, act: str) -> tuple
     kept = desk.library.explain(handle, letter.record, reference=desk.cases.references[0])[0]
     desk.journal.record(visit.note(act, handle=handle, explanation=kept.identifier, organisation=letter.sender))
     words = spoken(kept.explanation, desk.words)
-    hidden = [desk.words.label(name) for name in desk.sensitive]
-    return words.reasons(
+    return fingerprint, words.reasons(
         MOST_REASONS,
-        output=output_of(words, desk.words),
+        output=desk.words.output_among(words.output_names),
         outcome=desk.words.subject_in() or None,
         without=[*hidden, *words.bars],
     )

@@ -32,7 +32,8 @@ def entrance(desk: Desk, visit: Visit) -> Response:
 def log_in(desk: Desk, visit: Visit) -> Response:
     """Come in with a name and a password."""
     name = visit.form.get("name", "")
-    _require_patience(desk.logins, f"from {visit.address}", f"as {name}")
+    _require_patience(desk.logins, f"from {visit.address}")  # first: one address cannot fill the memory with names
+    _require_patience(desk.logins, f"as {name}")
     role = desk.accounts.check(name, visit.form.get("password", ""))
     if role is None:
         wrong = "The name or the password is not right."
@@ -88,10 +89,10 @@ def _entered(desk: Desk, visit: Visit, who: str, role: Role, handle: str = "") -
     return Entering(HOMES[role], token)
 
 
-def _require_patience(throttle: Throttle, *keys: str) -> None:
-    waits = [throttle.wait(key) for key in keys]
-    if any(waits):
-        minutes = math.ceil(max(waits) / 60)
+def _require_patience(throttle: Throttle, key: str) -> None:
+    wait = throttle.wait(key)
+    if wait:
+        minutes = math.ceil(wait / 60)
         raise RefusedError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "Too many attempts",

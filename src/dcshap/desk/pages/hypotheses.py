@@ -14,7 +14,7 @@ from dcshap import Schema
 from dcshap._tables import plain_value
 from dcshap._typing import Array
 from dcshap.desk.accounts import Role
-from dcshap.desk.exposition import exposed, output_of, prediction_text, spoken
+from dcshap.desk.exposition import exposed, prediction_text, spoken
 from dcshap.desk.library import WHAT_IF
 from dcshap.desk.routing import Pages, RefusedError, Visit
 from dcshap.desk.state import Case, Desk
@@ -153,8 +153,7 @@ def _labelled(desk: Desk, change: Change) -> Change:
 
 def _decisions(desk: Desk, case: Case, rows: pd.DataFrame) -> Array:
     """What would be decided of rows, in words."""
-    outputs = desk.cases.outputs(rows, case.record)
-    values = outputs[:, desk.output_position(outputs.shape[1])]
+    values = desk.told(desk.cases.outputs(rows, case.record))
     line = desk.words.threshold
     return np.where(values >= line, desk.words.decision(line) or "above", desk.words.decision(-np.inf) or "below")
 
@@ -181,7 +180,7 @@ def show_contrast(desk: Desk, visit: Visit) -> Response:
     ]
     desk.journal.record(*(visit.note("contrasted", handle=e.handle, explanation=e.identifier) for e in pair))
     words = [spoken(each.explanation, desk.words) for each in pair]
-    found = contrast(*words, output=output_of(words[0], desk.words))
+    found = contrast(*words, output=desk.words.output_among(words[0].output_names))
     decimals = decimals_for(float(found.frame["difference"].abs().max()))
     rows = [
         {
@@ -195,7 +194,7 @@ def show_contrast(desk: Desk, visit: Visit) -> Response:
         for row in found.frame.to_dict(orient="records")
     ]
     percent = len(words[0].output_names) > 1
-    first, second = (prediction_text([0, v] if percent else [v], int(percent)) for v in found.predictions)
+    first, second = (prediction_text(value, percent=percent) for value in found.predictions)
     difference = fixed(found.predictions[1] - found.predictions[0], decimals)
     told: dict[str, Any] = {"rows": rows, "other": record, "first": first, "second": second, "difference": difference}
     return desk.renderer.page(visit, "contrast.html", case=case, **told)

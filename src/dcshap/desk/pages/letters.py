@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
-from dcshap.desk.exposition import output_of, spoken
+from dcshap.desk.exposition import spoken
 from dcshap.desk.library import Kept
 from dcshap.desk.notice import Case as Decided
 from dcshap.desk.notice import Notice, notice
@@ -72,17 +73,18 @@ def _written(desk: Desk, visit: Visit, case: Case) -> Notice:
     language = visit.path["language"]
     if language not in LANGUAGES:
         raise RefusedError.unknown()
+    hidden = desk.sensitive  # refused before anything is recorded
     kept = explanations_of(desk, case, desk.cases.references[0])[0][0]
     desk.journal.record(
         visit.note("wrote a letter", handle=case.handle, explanation=kept.identifier, language=language)
     )
-    return notice(_decided(desk, case, kept, language), language=language)
+    return notice(_decided(desk, case, kept, language, hidden=hidden), language=language)
 
 
-def _decided(desk: Desk, case: Case, kept: Kept, language: str) -> Decided:
+def _decided(desk: Desk, case: Case, kept: Kept, language: str, *, hidden: Sequence[str]) -> Decided:
     words = desk.words
     explanation = spoken(kept.explanation, words, language)
-    output = output_of(explanation, words)
+    output = words.output_among(explanation.output_names)
     at = int(explanation.chosen_outputs(output)[0])
     organisation = words.organisation or desk.cases.party
     others = [words.about(party) for party in desk.cases.organisations]
@@ -96,7 +98,7 @@ def _decided(desk: Desk, case: Case, kept: Kept, language: str) -> Decided:
         explanation=explanation,
         output=output,
         outcome=words.subject_in(language) or None,
-        sensitive=[words.label(name, language) for name in desk.sensitive],
+        sensitive=[words.label(name, language) for name in hidden],
         contributors={organisation: words.category} | {each.name: each.category for each in others},
         days=words.days,
         authority=words.authority,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from starlette.responses import Response
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from dcshap._tables import plain_value
 from dcshap.desk.accounts import Role
 from dcshap.desk.exposition import exposed
+from dcshap.desk.library import Kept
 from dcshap.desk.pages.casework import explanations_of
 from dcshap.desk.reviews import OUTCOMES
 from dcshap.desk.routing import Pages, Visit, see
@@ -36,7 +38,7 @@ def show_own(desk: Desk, visit: Visit) -> Response:
             for each in kept
         )
     )
-    shown = [exposed(each, desk.words, without=desk.sensitive) for each in kept]
+    shown = [exposed(each, desk.words, without=_unspoken(desk, each)) for each in kept]
     return desk.renderer.page(
         visit,
         "mine.html",
@@ -46,6 +48,11 @@ def show_own(desk: Desk, visit: Visit) -> Response:
         outcomes=OUTCOMES,
         sent=visit.query.get("sent") == "yes",
     )
+
+
+def _unspoken(desk: Desk, kept: Kept) -> Collection[str]:
+    """The columns that are not named as reasons: all own ones, while nobody has said which are sensitive."""
+    return desk.sensitive if desk.knows_sensitive else kept.explanation.own_features
 
 
 @pages.get("/mine/data", Role.PERSON)
