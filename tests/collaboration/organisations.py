@@ -70,9 +70,15 @@ class Organisations:
         def data(*_: object) -> Data:
             return load_data(config.collaboration(NAME), base=config.folder, task="number")
 
-        self.offices[name].directory[ANALYST] = self.analyst.identity.certificate  # who brings the first envelope
         return Meeting(
-            config, NAME, self.offices[name], self._witness(name), span="supervised", begin=data, resume=data
+            config,
+            NAME,
+            self.offices[name],
+            self._witness(name),
+            analyst=self.analyst.identity.certificate,
+            span="supervised",
+            begin=data,
+            resume=data,
         )
 
     def _witness(self, name: str) -> Witness:

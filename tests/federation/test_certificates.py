@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 from dcshap.cli.main import app
+from dcshap.collaboration.messages import ANALYST, Hello
 from dcshap.exceptions import InputError, PrivacyError, ProtocolError, StorageError
 from dcshap.explanation.disclosures import Request
 from dcshap.federation.seals.envelopes import MAX_AGE, About, recent, seal
@@ -19,8 +20,11 @@ from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.post import PostOffice
 from dcshap.federation.seals.requests import _signed_part, verify_request
 from dcshap.federation.seals.revocation import REVOKED, honour, revoke
+from dcshap.federation.seals.wire import pack
 from dcshap.federation.site.configuration import Right
+from dcshap.federation.site.meeting import VERSION
 from dcshap.federation.site.pins import Pins
+from dcshap.protocol.steps import MEET
 
 from .conftest import OFFICER, builder, people
 from .twin import NAME, SERVER, Authority
@@ -84,6 +88,32 @@ def test_who_was_met_cannot_be_stood_in_for(project, tmp_path):
     with pytest.raises(ProtocolError, match="has met 'shop' with another certificate"):
         PostOffice("shop", second).answers_in(run.sites["bank"].handle(sealed), sealed, sender="bank")
     assert analyst.run
+
+
+def greeted(run, identity, session="another", step="hello"):
+    """What the bank answers to somebody who says to be the analyst."""
+    about = About(ANALYST, "bank", MEET.name, session, step, 5.0)
+    content = pack(Hello(VERSION, "vertical", "")) if step == "hello" else b""
+    sealed = seal(identity, about, content, to=run.identities["bank"].certificate)
+    return PostOffice(ANALYST, identity).answers_in(run.sites["bank"].handle(sealed), sealed, sender="bank")
+
+
+def test_a_hello_of_a_second_analyst_does_not_change_whom_a_party_seals_to(project, tmp_path):
+    run, authority, _ = project
+    run.trained(model())
+    second = authority.issue(tmp_path / "second", SERVER)
+    with pytest.raises(PrivacyError, match="must be the one that it had at first"):
+        greeted(run, second)
+    assert run.sites["bank"].office.directory[ANALYST].pem == run.identities[SERVER].certificate.pem
+
+
+def test_a_first_hello_alone_is_not_enough_to_be_sealed_to_and_nobody_else_goes_on_from_it(project, tmp_path):
+    run, authority, _ = project
+    greeted(run, run.identities[SERVER])
+    assert ANALYST not in run.sites["bank"].office.directory
+    second = authority.issue(tmp_path / "second", SERVER)
+    with pytest.raises(ProtocolError, match="certificate that has said hello"):
+        greeted(run, second, step="introduction")
 
 
 @pytest.mark.parametrize("fingerprint", ["", "AA", ":".join(["AG"] * 32)])
@@ -158,6 +188,15 @@ def test_an_older_list_does_not_take_a_newer_one_s_place(project, tmp_path):
     older = tmp_path / "older.json"
     shutil.copyfile(revoke(authority, [OFFICER]), older)
     honour(revoke(authority, ["0xAB12"]), kit(run, "bank"))
+    with pytest.raises(InputError, match="it is older"):
+        honour(older, kit(run, "bank"))
+
+
+def test_a_list_that_revokes_a_name_up_to_an_earlier_moment_is_older(project, tmp_path):
+    run, _, authority = project
+    older = tmp_path / "older.json"
+    shutil.copyfile(revoke(authority, [OFFICER]), older)
+    honour(revoke(authority, [OFFICER]), kit(run, "bank"))
     with pytest.raises(InputError, match="it is older"):
         honour(older, kit(run, "bank"))
 

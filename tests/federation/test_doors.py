@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +11,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap.collaboration.messages import ANALYST
-from dcshap.exceptions import DcshapError, PrivacyError, ProtocolError, UnanswerableError
+from dcshap.exceptions import DcshapError, FederationError, PrivacyError, ProtocolError, UnanswerableError
 from dcshap.explanation.disclosures import Request
+from dcshap.federation.flare.controller import AnalystController
+from dcshap.federation.operation.tickets import ticket_of
 from dcshap.federation.requester import Requester
 from dcshap.federation.seals.envelopes import About, seal
 from dcshap.federation.seals.ledger import Ledger
@@ -50,6 +54,33 @@ def send(run, analyst, records, *, identifier="r", protocol="party views", view=
     about = About("requester", to, protocol, identifier, "request", 5.0)
     sealed = seal(who, about, pack(sign_request(asked, who)), to=run.identities[to].certificate)
     return PostOffice("requester", who).answers_in(run.sites[to].handle(sealed), sealed, sender=to)
+
+
+# --- another's answer --------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_fetched_with_the_asker_s_key_and_not_by_who_knows_its_request_or_ticket(serving):
+    run, analyst = serving()
+    controller = AnalystController(collaboration=NAME, kind="vertical", parties=PARTIES)
+    controller._site = analyst
+    controller._serving.set()
+    stolen = []
+
+    def exchange(session, envelopes):
+        to = {name: base64.b64encode(each).decode() for name, each in envelopes.items()}
+        told = controller._ask({"session": session, "ticket": ticket_of("key"), "to": to})
+        while not (found := controller._fetch({"key": "key"})):
+            time.sleep(0.01)
+        for known in (session, told["ticket"]):
+            for field in ("key", "ticket"):
+                with pytest.raises(FederationError, match="none for this ticket"):
+                    stolen.append(controller._fetch({field: known}))
+        return {name: [base64.b64decode(each) for each in replies] for name, replies in found["replies"].items()}
+
+    asker = Requester(run.identities[OFFICER], NAME, analyst.run, analyst.certificates, exchange, timeout=5.0)
+    assert len(asker.predict(EVERYBODY[:1]).values) == 1
+    assert stolen == []
+    controller._tickets.close()
 
 
 # --- Algorithm 3 and references ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from dcshap._disk import Disk, using_disk
 from dcshap.exceptions import FederationError, InputError, StorageError
 from dcshap.federation.operation.presence import Presence, Seen
 from dcshap.federation.operation.tickets import Tickets
@@ -170,6 +171,17 @@ def test_what_is_to_serve_is_kept_replaced_and_dropped(tmp_path):
     drop_wish(tmp_path, "credit")
     drop_wish(tmp_path, "credit")
     assert read_wishes(tmp_path) == [Wish("health", "job-2")]
+
+
+def test_what_cannot_be_dropped_is_not_said_to_be_dropped(tmp_path):
+    class ReadOnly(Disk):
+        def remove(self, path):
+            """Leave it, as a disk does that cannot be written to."""
+
+    keep_wish(tmp_path, "credit", "job-1")
+    with using_disk(ReadOnly()), pytest.raises(StorageError, match="could not be removed"):
+        drop_wish(tmp_path, "credit")
+    assert read_wishes(tmp_path) == [Wish("credit", "job-1")]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import subprocess
+import tempfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -16,10 +18,11 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
+from dcshap._disk import Disk, using_disk
 from dcshap.cli.console import ReadableErrors
 from dcshap.cli.federation import federation as commands
 from dcshap.exceptions import StorageError
-from dcshap.federation.flare.kits import Kit
+from dcshap.federation.flare.kits import Kit, secure_party
 from dcshap.federation.flare.local import provision
 from dcshap.federation.flare.preparation import init_party
 from dcshap.federation.flare.processes import free_port
@@ -28,6 +31,7 @@ from dcshap.federation.operation.checks import check_site, days_left
 from dcshap.federation.operation.gauges import answering_health
 from dcshap.federation.operation.units import unit_name, unit_of
 from dcshap.federation.seals.ledger import Entry, Ledger
+from dcshap.federation.seals.revocation import REVOKED, honour, revoke
 from dcshap.federation.site.configuration import CollaborationConfig
 
 from .conftest import people, schema_of
@@ -61,6 +65,19 @@ def bank(kits, tmp_path):
     """The bank's kit, to be spoiled."""
     shutil.copytree(kits["bank"].folder, tmp_path / "bank")
     return Kit.load(tmp_path / "bank")
+
+
+def test_a_kit_that_cannot_be_made_safe_anew_stays_safe_as_it_was(bank):
+    class Full(Disk):
+        def write(self, path, data, *, size):
+            super().write(path, data[:1], size=size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = {path: path.read_bytes() for path in (bank.folder / "local").glob("*.json")}
+    with using_disk(Full()), pytest.raises(StorageError, match="disk full"):
+        secure_party(bank)
+    assert {path: path.read_bytes() for path in before} == before
+    assert before
 
 
 def levels(kit):
@@ -184,6 +201,19 @@ def test_a_restored_site_is_what_was_backed_up_and_the_file_shows_nothing_of_it(
     made = restore(path, tmp_path / "again", passphrase=SECRET)
     assert contents(made.folder) == contents(bank.folder)
     assert made.name == "bank"
+    assert made.folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_backup_is_encrypted_before_it_reaches_a_disk(bank, tmp_path, monkeypatch):
+    (bank.folder / "dcshap" / "large").write_bytes(os.urandom(2_500_000))
+
+    def refused(*_, **__):
+        raise AssertionError("a file in clear")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    back_up(bank, tmp_path / "bank.backup", passphrase=SECRET)
+    assert (tmp_path / "bank.backup").stat().st_size > 2_500_000
 
 
 def test_another_passphrase_or_a_changed_cut_or_reordered_backup_is_refused(bank, tmp_path):
@@ -286,12 +316,14 @@ def test_a_renewed_certificate_goes_into_the_kit_and_everything_else_stays(proje
     run("certificates", "kit", tmp_path / "first" / "bank.signed.zip", *given)
     (startup,) = (tmp_path / "kit").glob("*/prod_*/bank/startup")
     (startup.parent / "local" / "dcshap.yaml").write_text("party: bank\n")
+    honour(revoke(folder / "ca", ["officer@bank.example"]), startup)
     before = (startup / "client.crt").read_bytes()
     given = ("--request", tmp_path / "second" / "request", "--fingerprint", fingerprint, "--kit", startup.parent)
     renewed = run("certificates", "renew", tmp_path / "second" / "bank.signed.zip", *given)
     assert renewed.exit_code == 0, renewed.output
     assert (startup / "client.crt").read_bytes() != before
     assert (startup.parent / "startup.old" / "client.crt").read_bytes() == before
+    assert (startup / REVOKED).read_bytes() == (folder / "ca" / REVOKED).read_bytes()
     assert (startup.parent / "local" / "dcshap.yaml").read_text() == "party: bank\n"
 
 

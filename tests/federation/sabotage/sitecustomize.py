@@ -64,7 +64,7 @@ def fill(module: Any) -> None:
 CHANGES: dict[str, tuple[str, Callable[[Any], None]]] = {
     "nan": ("dcshap.collaboration.horizontal_party", spoil),
     "shape": ("dcshap.collaboration.horizontal_party", spoil),
-    "clock": ("dcshap.federation.seals.envelopes", hasten),
+    "clock": ("dcshap._machine", hasten),
     "full": ("dcshap.federation.site.runs", fill),
     "record": ("nvflare.fuel.f3.sfm.conn_manager", record),
 }

@@ -22,7 +22,7 @@ from dcshap.exceptions import DcshapError, FederationError, ProtocolError
 from dcshap.federation.flare.executor import ALIVE, GRACE, TOPIC, as_shareable
 from dcshap.federation.flare.launcher import end_with_parent
 from dcshap.federation.operation.presence import Presence, Seen
-from dcshap.federation.operation.tickets import Tickets
+from dcshap.federation.operation.tickets import Tickets, ticket_of
 from dcshap.federation.operation.wishes import AGAIN, drop_wish, keep_wish, order_to_end
 from dcshap.federation.seals.envelopes import recent
 from dcshap.federation.seals.identity import Identity
@@ -165,12 +165,12 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
         if not self._serving.is_set():
             raise FederationError("The collaboration is not trained yet.")
         self._presence.require_all()
-        session, envelopes = _envelopes(data)
-        self._tickets.take(session, lambda: self._begun().answer(session, envelopes))
-        return {"ticket": session}
+        session, ticket, envelopes = _envelopes(data)
+        self._tickets.take(ticket, lambda: self._begun().answer(session, envelopes))
+        return {"ticket": ticket}
 
     def _fetch(self, data: Any) -> dict[str, Any]:
-        replies = self._tickets.result(str(data.get("ticket") if isinstance(data, dict) else ""))
+        replies = self._tickets.result(ticket_of(str(data.get("key") if isinstance(data, dict) else "")))
         if replies is None:
             return {}
         return {"replies": {name: [base64.b64encode(e).decode() for e in found] for name, found in replies.items()}}
@@ -242,9 +242,9 @@ def _said(data: Any) -> bytes:
     return order_to_end(str(data.get("job")), data.get("written", 0))
 
 
-def _envelopes(data: Any) -> tuple[str, dict[str, bytes]]:
+def _envelopes(data: Any) -> tuple[str, str, dict[str, bytes]]:
     try:
         envelopes = {str(name): base64.b64decode(text, validate=True) for name, text in data["to"].items()}
-        return str(data["session"]), envelopes
+        return str(data["session"]), str(data["ticket"]), envelopes
     except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise ProtocolError("A request must hold its session, and envelopes by party.") from error
+        raise ProtocolError("A request must hold its session, a ticket, and envelopes by party.") from error

@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from dcshap.exceptions import StorageError
 from dcshap.federation.flare.job import CONTROLLER, EXECUTOR
+from dcshap.storage import write_private
 
 __all__ = ["Kit", "secure_party", "secure_server"]
 
@@ -156,4 +157,4 @@ def _default(kit: Kit, name: str) -> Any:
 
 
 def _write(kit: Kit, name: str, content: Any) -> None:
-    (kit.folder / "local" / name).write_text(json.dumps(content, indent=1), encoding="utf-8")
+    write_private(kit.folder / "local" / name, json.dumps(content, indent=1))

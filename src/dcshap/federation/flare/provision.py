@@ -23,6 +23,7 @@ from dcshap.exceptions import FederationError, InputError, PrivacyError, Storage
 from dcshap.federation.flare.job import write_job
 from dcshap.federation.flare.kits import Kit, secure_server
 from dcshap.federation.flare.local import run_nvflare
+from dcshap.federation.seals.revocation import REVOKED
 from dcshap.federation.site.analyst_site import RunSettings
 from dcshap.federation.site.configuration import require_collaboration
 
@@ -253,6 +254,8 @@ def renew(signed: str | Path, *, request: str | Path, fingerprint: str, kit: Kit
         renewed = make_kit(signed, request=request, fingerprint=fingerprint, folder=folder)
         if (renewed.role, renewed.name, renewed.organisation) != (kit.role, kit.name, kit.organisation):
             raise InputError(f"The new certificate must be of {kit.name!r}. It is of {renewed.name!r}.")
+        if (kit.startup / REVOKED).exists():  # whoever was revoked stays so
+            shutil.copyfile(kit.startup / REVOKED, renewed.startup / REVOKED)
         aside = kit.folder / "startup.old"
         shutil.rmtree(aside, ignore_errors=True)
         kit.startup.replace(aside)

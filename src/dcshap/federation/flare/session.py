@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from dcshap._machine import new_identifier
 from dcshap.exceptions import FederationError
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.federation.flare.connection import REFUSED, UNREACHABLE, Connection, collaboration_of
 from dcshap.federation.flare.job import write_job
+from dcshap.federation.operation.tickets import ticket_of
 from dcshap.federation.operation.wishes import order_to_end
 from dcshap.federation.requester import Requester
 from dcshap.federation.seals.refusals import as_error
@@ -276,9 +278,10 @@ class Session(Connection):
         """Bring a request's envelopes to the analyst; what comes back for it."""
         to = {name: base64.b64encode(each).decode() for name, each in envelopes.items()}
         job, until, pause = self._jobs[collaboration], time.monotonic() + self.timeout, _SOON
+        key = new_identifier()  # without it nobody fetches the answer
         try:
-            self._told(job, "ask", {"session": session, "to": to})
-            while not (found := self._told(job, "fetch", {"ticket": session})):
+            self._told(job, "ask", {"session": session, "ticket": ticket_of(key), "to": to})
+            while not (found := self._told(job, "fetch", {"key": key})):
                 if time.monotonic() >= until:
                     raise FederationError(self._too_late(job))
                 time.sleep(pause)

@@ -5,13 +5,13 @@ The passphrase's key is made by scrypt; AES-256-GCM encrypts and authenticates c
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import tarfile
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -43,15 +43,14 @@ def back_up(kit: Kit, path: Path, *, passphrase: str) -> None:
         raise StorageError(f"{path} exists already. A backup is a new file.")
     aside = path.with_name(f".{path.name}.part")
     try:
-        with tempfile.TemporaryFile(dir=path.parent) as packed:
-            with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            sealing = _Sealing(file, passphrase)
+            with tarfile.open(fileobj=sealing, mode="w|gz") as tar:
                 for name in _KEPT:
                     if (kit.folder / name).exists():
                         tar.add(kit.folder / name, arcname=name)
-            packed.seek(0)
-            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                _encrypt(packed, file, passphrase)
+            sealing.finish()
         aside.replace(path)
     except OSError as error:
         aside.unlink(missing_ok=True)
@@ -71,19 +70,37 @@ def restore(path: Path, folder: Path, *, passphrase: str) -> Kit:
             except OSError as error:
                 raise StorageError(f"{path} cannot be read, or not unpacked ({error.strerror}).") from error
             packed.seek(0)
+            (Path(aside) / "kit").mkdir(mode=0o700)  # it holds the site's keys
             with tarfile.open(fileobj=packed, mode="r:gz") as tar:
                 tar.extractall(Path(aside) / "kit", filter="data")
         (Path(aside) / "kit").replace(folder)
     return Kit.load(folder)
 
 
-def _encrypt(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
-    salt = os.urandom(_SALT)
-    cipher = _cipher(passphrase, salt)
-    target.write(_MAGIC + salt)
-    for at, (chunk, last) in enumerate(_chunks(source)):
-        sealed = cipher.encrypt(_place(at), chunk, _MAGIC + bytes([last]))
-        target.write(_HEAD.pack(len(sealed), last) + sealed)
+class _Sealing(io.RawIOBase):
+    """A file that encrypts what is written to it, so that nothing of it is on a disk in clear."""
+
+    def __init__(self, target: BinaryIO, passphrase: str) -> None:
+        salt = os.urandom(_SALT)
+        self._cipher, self._target, self._at, self._left = _cipher(passphrase, salt), target, 0, b""
+        target.write(_MAGIC + salt)
+
+    def write(self, data: Any, /) -> int:
+        """Take more; whole chunks are encrypted and written at once."""
+        self._left += data
+        while len(self._left) > _CHUNK:
+            chunk, self._left = self._left[:_CHUNK], self._left[_CHUNK:]
+            self._seal(chunk, last=False)
+        return len(data)
+
+    def finish(self) -> None:
+        """Write what is left, as the last chunk."""
+        self._seal(self._left, last=True)
+
+    def _seal(self, chunk: bytes, *, last: bool) -> None:
+        sealed = self._cipher.encrypt(_place(self._at), chunk, _MAGIC + bytes([last]))
+        self._target.write(_HEAD.pack(len(sealed), last) + sealed)
+        self._at += 1
 
 
 def _decrypt(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
@@ -100,16 +117,6 @@ def _decrypt(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
         except InvalidTag as error:
             raise StorageError("The passphrase is another, or the backup is damaged or cut short.") from error
         at += 1
-
-
-def _chunks(source: BinaryIO) -> Iterator[tuple[bytes, bool]]:
-    chunk = source.read(_CHUNK)
-    while True:
-        following = source.read(_CHUNK)
-        yield chunk, not following
-        if not following:
-            return
-        chunk = following
 
 
 def _cipher(passphrase: str, salt: bytes) -> AESGCM:

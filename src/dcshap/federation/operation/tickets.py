@@ -1,10 +1,14 @@
 """Requests that are answered later: whoever asks gets a ticket at once, and comes back for the answer.
 
+The ticket is the hash of a key that only the asker knows, and shows when it comes back: whoever learns the ticket, or
+the request's identifier, fetches nothing by it.
+
 The engine's server holds a lock while it waits for a run, so that one slow answer would keep everybody else waiting.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable
@@ -14,12 +18,17 @@ from typing import Any
 
 from dcshap.exceptions import FederationError
 
-__all__ = ["Tickets"]
+__all__ = ["Tickets", "ticket_of"]
 
 AT_ONCE = 8  # requests that are answered at the same time, where nothing else is said
 _KEPT = 60.0  # seconds that an answer waits to be fetched
 _FETCHED = 5.0  # seconds that it can be fetched again: whoever fetches it may not have got it
 _WAITING = 1000  # requests that may wait
+
+
+def ticket_of(key: str) -> str:
+    """The ticket whose answer is fetched by a key."""
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 @dataclass

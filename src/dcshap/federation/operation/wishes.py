@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dcshap._disk import remove
 from dcshap.exceptions import StorageError
-from dcshap.federation.site.secrets import write_private
+from dcshap.storage import write_private
 
 __all__ = ["AGAIN", "Wish", "drop_wish", "keep_wish", "order_to_end", "read_wishes"]
 
@@ -55,7 +56,10 @@ def keep_wish(folder: Path, collaboration: str, job: str) -> None:
 
 def drop_wish(folder: Path, collaboration: str) -> None:
     """Have a collaboration served no longer."""
-    _path(folder, collaboration).unlink(missing_ok=True)
+    path = _path(folder, collaboration)
+    remove(path)
+    if path.exists():
+        raise StorageError(f"{path.name!r} could not be removed: the collaboration would serve again. Is it read-only?")
 
 
 def read_wishes(folder: Path) -> list[Wish]:

@@ -7,7 +7,6 @@ valid before it. So a participant whose key was lost gets a new certificate unde
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from dcshap._disk import replace
 from dcshap._machine import now
 from dcshap.exceptions import InputError, StorageError
 
@@ -96,7 +96,7 @@ def revoke(authority: str | Path, what: Sequence[str]) -> Path:
     names = {**known.names, **{each: now() for each in what if not each.startswith("0x")}}
     content: dict[str, Any] = {"serials": serials, "names": names}
     signature = key.sign(_text(content), _PSS, hashes.SHA256()).hex()
-    (folder / REVOKED).write_text(json.dumps(content | {"signature": signature}, indent=1), encoding="utf-8")
+    replace(folder / REVOKED, json.dumps(content | {"signature": signature}, indent=1).encode())
     return folder / REVOKED
 
 
@@ -108,13 +108,16 @@ def honour(revoked: str | Path, startup: str | Path) -> Revocations:
         raise StorageError(f"{startup} must hold the project's root certificate. It cannot be read.") from error
     if not Path(revoked).exists():
         raise InputError(f"{revoked} must be the authority's list. There is no such file.")
-    found = Revocations.read(Path(revoked), root)
-    target = Path(startup) / REVOKED
-    lost = set(Revocations.read(target, root).serials) - set(found.serials)
-    lost |= set(Revocations.read(target, root).names) - set(found.names)
+    found, target = Revocations.read(Path(revoked), root), Path(startup) / REVOKED
+    before = Revocations.read(target, root)
+    lost = set(before.serials) - set(found.serials)
+    lost |= {name for name, until in before.names.items() if found.names.get(name, float("-inf")) < until}
     if lost:
-        raise InputError(f"A list must have all that the one before had. {len(lost)} entries are gone: it is older.")
-    shutil.copyfile(revoked, target)
+        raise InputError(
+            f"A list must have all that the one before had. {len(lost)} entries are gone, or of an earlier moment: "
+            f"it is older."
+        )
+    replace(target, Path(revoked).read_bytes())
     return found
 
 

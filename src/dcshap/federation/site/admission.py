@@ -96,7 +96,8 @@ class Admission:
         if request.run != self._party.run:
             raise ProtocolError(
                 f"Party {self._party.name!r} uses another training than the one that is asked: its state and the "
-                f"analyst's differ. Run `dcshap federation serve`, or train again."
+                f"analyst's differ. A party that was just started catches up by itself; otherwise run "
+                f"`dcshap federation serve`, or train again."
             )
 
     def recording(self, collaboration: str) -> Record:

@@ -22,7 +22,8 @@ from dcshap.explanation.disclosures import CoalitionTable, RecordOffsets
 from dcshap.federation.seals.ledger import Entry, Ledger
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import load_data
-from dcshap.federation.site.secrets import Secrets, write_private
+from dcshap.federation.site.secrets import Secrets
+from dcshap.storage import write_private
 
 __all__ = ["NEW_MAPS", "Clearance", "attack_aside", "party_at_hand"]
 

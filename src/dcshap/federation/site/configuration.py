@@ -18,7 +18,7 @@ from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.party import require_name
 from dcshap.exceptions import InputError, PrivacyError, StorageError
 from dcshap.explanation.reference import BACKGROUND, KINDS
-from dcshap.federation.site.secrets import write_private
+from dcshap.storage import write_private
 
 __all__ = [
     "CONFIG",

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dcshap._machine import now
 from dcshap.exceptions import StorageError
-from dcshap.federation.site.secrets import write_private
+from dcshap.storage import write_private
 
 __all__ = ["History", "Trained"]
 
@@ -70,8 +71,8 @@ class History:
     def add(self, run: str, model: str, parties: list[str], *, records: int | None, dropped: dict[str, int]) -> Trained:
         """Note a training that was put to use."""
         before = self.all()
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        made = Trained(len(before) + 1, run, now, model, parties, records, dropped)
+        at = datetime.fromtimestamp(now(), UTC).isoformat(timespec="seconds")
+        made = Trained(len(before) + 1, run, at, model, parties, records, dropped)
         models = [asdict(each) for each in (*before, made)]
         write_private(self._path, json.dumps({"version": _VERSION, "models": models}))
         return made

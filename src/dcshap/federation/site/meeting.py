@@ -12,6 +12,7 @@ from typing import Any
 from dcshap.collaboration.messages import ANALYST, Greeting, HeldColumns, Hello, Introduction, Ready, Resume, Settings
 from dcshap.collaboration.newton import ROUNDS
 from dcshap.exceptions import PrivacyError, ProtocolError, SchemaError
+from dcshap.federation.seals.identity import Certificate
 from dcshap.federation.seals.post import PostOffice
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data
@@ -34,6 +35,8 @@ class Meeting:
     office : PostOffice
         Gets the others' certificates.
     witness : Witness
+    analyst : Certificate
+        Who has said hello; can be sealed to once the certificates that are remembered allow it.
     span : str
         How this party's span is found: as the agreement says, or "kept" from an earlier training.
     begin : callable
@@ -49,13 +52,14 @@ class Meeting:
         office: PostOffice,
         witness: Witness,
         *,
+        analyst: Certificate,
         span: str,
         begin: Callable[[Introduction, Hello], Data],
         resume: Callable[[str], Data],
     ) -> None:
         self._settings, self._office, self._witness = config.collaboration(collaboration), office, witness
         self._pins = Pins(config.state_folder(collaboration))
-        self._span, self._begin, self._resume = span, begin, resume
+        self._analyst, self._span, self._begin, self._resume = analyst, span, begin, resume
         self._data: Data | None = None
         self._hello: Hello | None = None
         self._held: dict[str, tuple[str, ...]] = {}
@@ -117,9 +121,8 @@ class Meeting:
             )
         check = self._office.identity.check
         checked = {name: check(pem, name=name) for name, pem in certificates.items()}
-        analyst = self._office.directory[ANALYST]  # who has said hello
-        self._pins.require([analyst, *(each for name, each in checked.items() if name != self._office.me)])
-        self._office.directory.update(checked)
+        self._pins.require([self._analyst, *(each for name, each in checked.items() if name != self._office.me)])
+        self._office.directory.update(checked | {ANALYST: self._analyst})
         self._witness.note(ANALYST, self._hello.ledger)
         return self._hello
 

@@ -20,7 +20,7 @@ from dcshap.explanation.answering import AnsweringParty
 from dcshap.explanation.disclosures import RecordVectors, Request
 from dcshap.explanation.views import explain_view
 from dcshap.federation.seals.envelopes import MAX_AGE, Envelope, Opened
-from dcshap.federation.seals.identity import Identity
+from dcshap.federation.seals.identity import Certificate, Identity
 from dcshap.federation.seals.ledger import Entry, Ledger
 from dcshap.federation.seals.post import Network, Post, PostOffice
 from dcshap.federation.site.admission import Admission, AskedPost, Declining, viewers_of
@@ -29,6 +29,7 @@ from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data, load_data
 from dcshap.federation.site.keeping import KeepingParty
 from dcshap.federation.site.meeting import Meeting
+from dcshap.federation.site.pins import Pins
 from dcshap.federation.site.runs import Runs
 from dcshap.federation.site.secrets import Secrets
 from dcshap.federation.site.witness import Witness
@@ -74,6 +75,7 @@ class PartySite:
         self._lock = threading.RLock()
         self._sessions: dict[tuple[str, str], tuple[Node, Post]] = {}
         self._asked_at: dict[tuple[str, str], float] = {}
+        self._hosts: dict[tuple[str, str], Certificate] = {}  # of meetings: who has said hello
         self._party: HorizontalParty | VerticalParty | None = None
 
     def handle(self, sealed: bytes) -> bytes:
@@ -106,6 +108,9 @@ class PartySite:
                     self._sessions[key] = self._met(envelope)
                 else:
                     raise ProtocolError(f"Party {self.office.me!r} has no such session. A run begins with 'hello'.")
+            host = self._hosts.get(key, envelope.author)
+            if envelope.about.sender == ANALYST and envelope.author.pem != host.pem:
+                raise ProtocolError("A meeting must go on with the certificate that has said hello. This is another.")
             return self._sessions[key]
 
     def _forget_old_requests(self) -> None:
@@ -128,13 +133,16 @@ class PartySite:
 
     def _met(self, envelope: Envelope) -> tuple[Node, Post]:
         """A meeting with the analyst and the other parties; a training, or requests, follow."""
-        self.office.directory[ANALYST] = envelope.author
         protocol, session = (RESUME if envelope.about.protocol == RESUME.name else MEET), envelope.about.session
+        if Pins(self.folder).hold(envelope.author):  # who is new is sealed to once the introduction holds
+            self.office.directory[ANALYST] = envelope.author
+        self._hosts[session, envelope.about.protocol] = envelope.author
         meeting = Meeting(
             self.config,
             self.collaboration,
             self.office,
             Witness(self.ledger, self.folder),
+            analyst=envelope.author,
             span=self._span(),
             begin=lambda introduction, hello: self._begin(session, introduction, hello),
             resume=self._resume,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dcshap.exceptions import InputError, PrivacyError, StorageError
 from dcshap.federation.seals.identity import Certificate
-from dcshap.federation.site.secrets import write_private
+from dcshap.storage import write_private
 
 __all__ = ["Pins"]
 
@@ -32,17 +32,20 @@ class Pins:
 
     def require(self, certificates: Iterable[Certificate]) -> None:
         """Refuse a certificate of a known name that is another than the first; remember those of new names."""
-        known = self._known()
-        for certificate in certificates:
-            first = known.setdefault(certificate.name, certificate.fingerprint)
-            if first != certificate.fingerprint:
-                raise PrivacyError(
-                    f"The certificate of {certificate.name!r} must be the one that it had at first. It is another: "
-                    f"{certificate.fingerprint}. If its owner tells you by another way that this is its own, run "
-                    f"`dcshap federation certificates accept`."
-                )
-        if known != self._known():
-            write_private(self._path, json.dumps(known))
+        new = {each.name: each.fingerprint for each in certificates if not self.hold(each)}
+        if new:
+            write_private(self._path, json.dumps(self._known() | new))
+
+    def hold(self, certificate: Certificate) -> bool:
+        """Whether a certificate is remembered; refuses one of a known name that is another than the first."""
+        first = self._known().get(certificate.name)
+        if first not in (None, certificate.fingerprint):
+            raise PrivacyError(
+                f"The certificate of {certificate.name!r} must be the one that it had at first. It is another: "
+                f"{certificate.fingerprint}. If its owner tells you by another way that this is its own, run "
+                f"`dcshap federation certificates accept`."
+            )
+        return first is not None
 
     def accept(self, name: str, fingerprint: str) -> None:
         """Remember another certificate of a partner from now on."""

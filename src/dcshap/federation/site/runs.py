@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dcshap._disk import remove
 from dcshap.exceptions import ProtocolError, StorageError
-from dcshap.federation.site.secrets import write_private
+from dcshap.storage import write_private
 
 __all__ = ["Runs"]
 

@@ -1,4 +1,4 @@
-"""Seeds and keys that a party keeps, and the private files in which a site keeps them."""
+"""Seeds and keys that a party keeps in a private file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dcshap.collaboration.randomness import fresh_seed
 from dcshap.exceptions import StorageError
 from dcshap.storage import write_private
 
-__all__ = ["Secrets", "write_private"]
+__all__ = ["Secrets"]
 
 
 @dataclass

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dcshap.exceptions import StorageError
 from dcshap.federation.seals.ledger import Ledger
-from dcshap.federation.site.secrets import write_private
+from dcshap.storage import write_private
 
 __all__ = ["Witness"]
 
