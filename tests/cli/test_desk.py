@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
+import pandas as pd
 import pytest
 
 from dcshap.cli.desk import _cases
-from dcshap.cli.tables import About, Run
+from dcshap.cli.tables import About, Reader, Run
+from dcshap.desk.onsite import HorizontalCases
 from dcshap.exceptions import StorageError
 from tests.desk.people import horizontal, table
 
@@ -96,6 +99,17 @@ def test_what_does_not_fit_is_said_in_words(said, arguments, words):
     code, text = said("desk", *arguments)
     assert code == 1
     assert words in text
+
+
+def test_the_cases_are_read_as_the_options_say_and_what_is_ignored_is_named(files, tmp_path, capsys):
+    X = pd.read_csv(files / "cases.csv")
+    X.assign(remark="NA").to_csv(tmp_path / "cases.txt", sep="|", index=False)
+    reader = Reader(sep="|")
+    options: dict[str, Any] = {"kit": None, "collaboration": None, "identifier": "customer", "reader": reader}
+    cases, _ = _cases(str(files / "run"), [str(tmp_path / "cases.txt")], "north", **options)
+    assert isinstance(cases, HorizontalCases)
+    pd.testing.assert_frame_equal(cases._table, X.set_index("customer"), check_names=False)
+    assert "['remark'] are no part of the run" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_run_that_was_trained_again_is_noticed_while_the_desk_is_open(tmp_path):

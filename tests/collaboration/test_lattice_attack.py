@@ -12,10 +12,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import datasets
-from dcshap.audit.attacks.lattice import decoded_rows
 from dcshap.collaboration.messages import ANALYST, Representation
 from dcshap.exceptions import PrivacyWarning
 from dcshap.schema import Schema
+from tests.collaboration.decoded import decoded_rows
 from tests.collaboration.helpers import RecordedHorizontal, in_table_order
 
 pytest.importorskip("fpylll")

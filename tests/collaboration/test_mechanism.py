@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from dcshap.collaboration.mechanism import (
     MomentPrivacy,
     delta_of,
-    epsilon_spent,
     gaussian_sigma,
 )
 from dcshap.collaboration.moments import Moments, class_responses, number_responses
@@ -35,19 +34,6 @@ def test_sigma_is_the_least_that_is_private(epsilon, exponent):
 def test_sigma_is_below_the_classical_one():
     for epsilon in (0.1, 0.5, 0.99):
         assert gaussian_sigma(epsilon, 1e-6) < np.sqrt(2 * np.log(1.25 / 1e-6)) / epsilon
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.floats(0.1, 10), st.integers(1, 10))
-def test_releases_add_up_to_what_was_agreed(epsilon, releases):
-    sigma = gaussian_sigma(epsilon, 1e-6, releases=releases)
-    assert epsilon_spent([sigma] * releases, 1e-6) == pytest.approx(epsilon, rel=1e-6)
-
-
-def test_nothing_spent_and_little_spent():
-    assert epsilon_spent([]) == 0
-    assert epsilon_spent([1e9]) == 0
-    assert epsilon_spent([2.0]) < epsilon_spent([2.0, 2.0]) < 2 * epsilon_spent([2.0])
 
 
 @pytest.mark.parametrize("classes", [True, False])
@@ -192,8 +178,6 @@ def test_bad_settings_are_refused():
             gaussian_sigma(epsilon)
     with pytest.raises(InputError, match="delta"):
         gaussian_sigma(1.0, 0.0)
-    with pytest.raises(InputError, match="release"):
-        gaussian_sigma(1.0, releases=0)
     with pytest.raises(InputError, match="2 parties"):
         MomentPrivacy(1.0, 1, 1, 2, 3, classes=True).noised(np.zeros(15))
     with pytest.raises(InputError, match="15 numbers"):

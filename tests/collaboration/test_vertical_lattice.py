@@ -10,10 +10,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import datasets
-from dcshap.audit.attacks.lattice import decoded_rows
 from dcshap.collaboration.messages import RecordRepresentation
 from dcshap.exceptions import PrivacyWarning
 from dcshap.explanation.disclosures import RecordVectors
+from tests.collaboration.decoded import decoded_rows
 from tests.collaboration.helpers import RecordedVertical
 
 pytest.importorskip("fpylll")

@@ -224,8 +224,8 @@ def test_a_key_is_made_once_and_nobody_else_can_read_it(tmp_path):
         Signer.kept_in(tmp_path / "a" / "key")
 
 
-def certificate(name: str, key: rsa.RSAPrivateKey, issuer: str, by: rsa.RSAPrivateKey) -> str:
-    now = datetime.now(UTC)
+def certificate(name: str, key: rsa.RSAPrivateKey, issuer: str, by: rsa.RSAPrivateKey, *, days_ago: int = 0) -> str:
+    now = datetime.now(UTC) - timedelta(days=days_ago)
     subject, author = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (name, issuer))
     builder = x509.CertificateBuilder(author, subject, key.public_key(), 7, now, now + timedelta(days=1))
     return builder.sign(by, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
@@ -249,6 +249,14 @@ def test_the_key_of_a_certificate_signs_too_and_its_authority_vouches_for_the_na
         signed(certificate("south", key, "root", authority)).verify(root=root)
     with pytest.raises(ProtocolError, match="of the given authority"):
         signed(certificate("north", key, "root", key)).verify(root=root)
+    for days_ago in (2, -2):
+        with pytest.raises(ProtocolError, match="while its certificate is valid"):
+            signed(certificate("north", key, "root", authority, days_ago=days_ago)).verify(root=root)
+    for written in ("yesterday", "2026-01-01T00:00:00"):
+        unsigned = replace(receipt, written=written)
+        undated = unsigned.signed(Signer(receipt.pem, lambda content: key.sign(content, pss, hashes.SHA256())))
+        with pytest.raises(ProtocolError, match="in universal time"):
+            undated.verify(root=root)
     with pytest.raises(ProtocolError, match="of the given authority"):
         horizontal.receipt(both["north"]).verify(root=root)
 
@@ -272,6 +280,15 @@ def test_numbers_that_differ_in_the_last_digits_have_the_same_hashes():
 def test_numbers_that_differ_visibly_have_other_hashes(scale):
     numbers = scale * np.array([0.25, -0.5, 1.0])
     assert not agree(digest_numbers(numbers), digest_numbers(numbers + scale * np.array([0, 1e-6, 0])))
+
+
+def test_a_receipt_without_the_hashes_of_a_total_differs_from_one_that_has_them(verticals, heart):
+    collaboration = verticals[2, "logistic"]
+    X = split(heart[0].iloc[:1], 2)
+    party = next(iter(collaboration.parties_))
+    receipt = collaboration.receipt(collaboration.explain(X, view=party, index="owen"))
+    bare = Receipt.from_json(replace(receipt, totals=dict.fromkeys(receipt.totals, ())).to_json())
+    assert outcomes(receipt, bare)[f"total of {party}"] == "differs"
 
 
 def test_numbers_that_are_not_finite_are_refused():
@@ -320,10 +337,10 @@ def test_receipts_are_read_as_they_were_written_and_openings_are_private(horizon
         assert each.opening is None
 
 
-def test_every_receipt_has_a_code_of_its_own(horizontal, both):
+def test_every_receipt_has_a_code_of_its_own_too_long_to_find_two_receipts_with_it(horizontal, both):
     codes = {horizontal.receipt(both["north"], sample=at).code for at in range(4)}
     assert len(codes) == 4
-    assert all(len(code) == 19 for code in codes)
+    assert all(len(code.replace("-", "")) * 5 >= 160 for code in codes)  # bits; two alike take 2 to the half of them
 
 
 @pytest.mark.parametrize(

@@ -44,15 +44,10 @@ class Books(RuleBasedStateMachine):
         self.using.__exit__(None, None, None)
         self.folder.cleanup()
 
-    def used(self, who: str, but: str) -> int:
-        """Records of requests that began within the days of the budget."""
-        begun: dict[str, float] = {}
-        most: dict[str, int] = {}
-        for when, entry in self.written:
-            if entry.requester == who and entry.request != but:
-                begun.setdefault(entry.request, when)
-                most[entry.request] = max(most.get(entry.request, 0), entry.n_records)
-        return sum(most[name] for name, when in begun.items() if when >= self.clock.time - DAYS * DAY)
+    def used(self, who: str) -> int:
+        """Units of requests within the days of the budget."""
+        since = self.clock.time - DAYS * DAY
+        return sum(entry.units for when, entry in self.written if entry.requester == who and when >= since)
 
     @rule(at=st.integers(0, 1))
     def append(self, at):
@@ -68,9 +63,9 @@ class Books(RuleBasedStateMachine):
         n=st.integers(1, 4),
     )
     def charge(self, at, who, request, kind, n):
-        entry = Entry(who, kind, 3, {}, f"{who} {request}", who, n)
-        said = [(e.requester, e.request, e.kind) for _, e in self.written]
-        refused = (who, entry.request, kind) in said or self.used(who, entry.request) + n > BUDGET
+        entry = Entry(who, kind, 3, {}, f"{who} {request}", who, n, units=n)
+        charged = any(each.request == entry.request for _, each in self.written)
+        refused = charged or self.used(who) + n > BUDGET
         if refused:
             with pytest.raises(PrivacyError):
                 self.books[at].charge(entry, budget=BUDGET, days=DAYS)

@@ -214,6 +214,7 @@ def _numbers(n: int, columns: int, seed: int) -> pd.DataFrame:
     return table.assign(y=(table["x00"] + table["x01"] > 0).astype(int))
 
 
+@pytest.mark.slow
 def test_a_representation_of_200_mb_arrives(running, tmp_path):
     columns, rows = 16, {"bank": 1_700_000, "shop": 1_000}
     schema = Schema(tuple(Number(f"x{at:02d}", low=-6.0, high=6.0) for at in range(columns)))

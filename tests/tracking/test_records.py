@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import io
 import json
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.decomposition import PCA
 
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap.tracking import all_citations, citations_of, model_card, provenance
@@ -69,3 +73,37 @@ def test_mlflow_keeps_explanations_and_a_party_s_model(together, tmp_path, monke
     np.testing.assert_array_equal(mlflow.pyfunc.load_model(address).predict(ROWS), wanted)
     flavour.save_model(together, tmp_path / "saved", party="south")
     np.testing.assert_array_equal(flavour.load_model(str(tmp_path / "saved")).predict(ROWS), wanted)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The bytes of all files of a folder, those inside archives too."""
+    found = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for name in [name for name, data in found.items() if zipfile.is_zipfile(io.BytesIO(data))]:
+        with zipfile.ZipFile(name) as file:
+            found |= {f"{name}/{each}": file.read(each) for each in file.namelist()}
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("settings", [{}, {"span": "private", "reduction": PCA(2)}], ids=["linear", "transformer"])
+def test_a_model_in_mlflow_predicts_and_holds_no_seed_no_noise_and_nothing_of_the_rows(tmp_path, settings):
+    pytest.importorskip("mlflow")
+    from dcshap.tracking import flavour  # noqa: PLC0415 - needs mlflow
+
+    data = {"north": (ROWS[:60], SICK[:60]), "south": (ROWS[60:], SICK[60:])}
+    run = HorizontalCollaboration(random_state=0, missing="reference", **settings).fit(data)
+    flavour.save_model(run, tmp_path / "saved", party="north")
+    asked = ROWS.mask(ROWS > 1.5)  # some are missing
+    model = flavour.load_model(str(tmp_path / "saved"))
+    np.testing.assert_array_equal(model.predict(asked), run.predict(asked, party="north"))
+
+    north = run.parties_["north"]
+    files = contents(tmp_path / "saved")
+    for seed in (north.private_seed, north.anchor_seed):
+        assert seed.bit_length() > 64
+        raw = [seed.to_bytes(-(-seed.bit_length() // 8), order) for order in ("big", "little")]
+        forms = [f"{seed:x}".encode(), f"{seed:X}".encode(), str(seed).encode(), *raw]
+        assert not [name for name, content in files.items() for form in forms if form in content]
+    private = [array for name, array in north.state().arrays.items() if name.startswith(("own_", "noise", "moments"))]
+    assert len(private) >= 6
+    assert not [name for name, content in files.items() for array in private if array.tobytes() in content]

@@ -78,8 +78,9 @@ class Columns:
             note(
                 f"The columns {codes} hold few different whole numbers. Say --category NAME where they are categories."
             )
-        if self.supervised and not self.onehot:
-            return Schema.for_supervision(tables, category=category)
+        if self.supervised:
+            # Of a vertical run a party may hold none of the columns that are named.
+            return Schema.for_supervision(tables, onehot=onehot if self.onehot else "all", category=category)
         return Schema.from_frames(tables, onehot=onehot, category=category)
 
     def _without_dropped(self, tables: Tables) -> dict[str, pd.DataFrame]:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from dcshap import HorizontalCollaboration
 from dcshap.cli.console import DebugOption, error_console, output, working
-from dcshap.cli.tables import Run, read_table, select_columns
+from dcshap.cli.tables import KeepTextOption, Reader, Run, SepOption, SqlOption, known_columns
 from dcshap.exceptions import InputError
 from dcshap.storage import current
 
@@ -33,12 +33,16 @@ NEEDED = ("argon2", "jinja2", "multipart", "reportlab", "sqlalchemy", "starlette
 def desk(
     run: Annotated[str | None, typer.Argument(metavar="[RUN|demo]", help="The folder that `dcshap fit` wrote.")] = None,
     tables: Annotated[
-        list[str] | None, typer.Argument(metavar="TABLE...", help="The cases: a file, or NAME=FILE per party.")
+        list[str] | None,
+        typer.Argument(metavar="TABLE...", help="The cases: a file or a database's URL, or NAME=FILE per party."),
     ] = None,
     party: Annotated[str | None, typer.Option(help="Whose desk it is.")] = None,
     kit: Annotated[Path | None, typer.Option(help="The kit of a requester of a running federation.")] = None,
     collaboration: Annotated[str | None, typer.Option(help="With --kit: which collaboration.")] = None,
     identifier: Annotated[str | None, typer.Option("--id", help="The column of the case identifiers.")] = None,
+    sep: SepOption = None,
+    keep_text: KeepTextOption = False,
+    sql: SqlOption = None,
     words: Annotated[Path | None, typer.Option(help="A YAML file: what decisions and columns are called.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where the desk keeps its key and its database.")] = None,
     database: Annotated[str | None, typer.Option(help="The URL of a database; SQLite by default.")] = None,
@@ -71,7 +75,9 @@ def desk(
     from dcshap.desk.state import Desk  # noqa: PLC0415
     from dcshap.desk.vocabulary import Vocabulary  # noqa: PLC0415
 
-    cases, place = _cases(run, tables or [], party, kit=kit, collaboration=collaboration, identifier=identifier)
+    reader = Reader(sep, keep_text, sql or ())
+    asked: dict[str, Any] = {"kit": kit, "collaboration": collaboration, "identifier": identifier, "reader": reader}
+    cases, place = _cases(run, tables or [], party, **asked)
     opened = Desk(
         folder or place,
         cases,
@@ -117,6 +123,7 @@ def _cases(
     kit: Path | None,
     collaboration: str | None,
     identifier: str | None,
+    reader: Reader | None = None,
 ) -> tuple[Cases, Path]:
     """Where cases come from, and where the desk keeps its own things by default."""
     if (run is None) == (kit is None):
@@ -129,18 +136,23 @@ def _cases(
     from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases  # noqa: PLC0415
 
     folder = Path(str(run))
-    trained = Run.load(folder)
+    trained = Run.load(folder, reader)
     whose = trained.party(party)
     source = Source(lambda: Run.load(folder).collaboration, lambda: _stamp(folder))
     place = folder.with_name(f"{folder.name}.desk-{whose}")
     if not files:
-        raise InputError("Give the cases' table: a csv or parquet file, or NAME=FILE for each party of a vertical run.")
+        raise InputError(
+            "Give the cases' table: a file (csv, Excel, Feather, Parquet) or a database's URL with --sql; NAME=FILE "
+            "for each party of a vertical run."
+        )
     if not isinstance(trained.collaboration, HorizontalCollaboration):
         return VerticalCases(source, whose, trained.records(files)), place
     if len(files) != 1:
         raise InputError(f"A horizontal run takes one file of cases. Got {len(files)}.")
-    table = read_table(files[0], index=identifier)
-    return HorizontalCases(source, whose, select_columns(table, trained.collaboration.schema_.names, files[0])), place
+    table = trained.reader.read(files[0], party=whose, index=identifier)
+    names = trained.collaboration.schema_.names
+    known = known_columns(table, names, files[0], target=trained.about.target)
+    return HorizontalCases(source, whose, known), place
 
 
 def _stamp(folder: Path) -> Hashable:

@@ -82,7 +82,13 @@ NoiseOption = Annotated[float, typer.Option(help="Noise on rows that leave a par
 ReductionOption = Annotated[str, typer.Option(help="svd, pca, random or lpp.")]
 AnchorOption = Annotated[str, typer.Option(help="gaussian or uniform.")]
 SchemaOption = Annotated[Path | None, typer.Option(help="The agreed schema, as YAML; from the files by default.")]
-OnehotOption = Annotated[list[str] | None, typer.Option(help="A category to encode as indicators; repeat it.")]
+OnehotOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A category to encode as indicators; repeat it. All are by default where the span is supervised; naming "
+        "some leaves the others ordinal."
+    ),
+]
 CategoryOption = Annotated[
     list[str] | None, typer.Option("--category", help="A column of numbers that are codes of categories; repeat it.")
 ]

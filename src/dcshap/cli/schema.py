@@ -46,7 +46,8 @@ def make(
         list[str] | None, typer.Option("--category", help="A column of numbers that are codes of categories.")
     ] = None,
     onehot: Annotated[
-        list[str] | None, typer.Option(help="A category to encode as indicators; all by default.")
+        list[str] | None,
+        typer.Option(help="A category to encode as indicators; all by default, naming some leaves the others ordinal."),
     ] = None,
     at_least: Annotated[int, typer.Option(help="Rows that every range and category must rest on.")] = AT_LEAST,
     exact: Annotated[bool, typer.Option("--exact", help="As the tables are: not to be shown to others.")] = False,

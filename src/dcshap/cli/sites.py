@@ -15,7 +15,15 @@ from dcshap.audit.release import N_ROWS
 from dcshap.cli.audit import StrictOption, ThresholdOption, report_audit, thresholds_of
 from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table, working
 from dcshap.cli.explain import show_explanation
-from dcshap.cli.tables import read_table, require_folder_of, select_columns
+from dcshap.cli.tables import (
+    KeepTextOption,
+    Reader,
+    SepOption,
+    SqlOption,
+    known_columns,
+    require_folder_of,
+    show_unknown_categories,
+)
 from dcshap.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -145,7 +153,10 @@ def party_start(folder: KitArgument, health: HealthOption = None, debug: DebugOp
 def party_explain(
     folder: KitArgument,
     collaboration: CollaborationArgument,
-    rows: Annotated[Path, typer.Argument(help="A file: csv, Excel, Feather or Parquet.")],
+    rows: Annotated[str, typer.Argument(help="A file (csv, Excel, Feather, Parquet) or a database's URL.")],
+    sep: SepOption = None,
+    keep_text: KeepTextOption = False,
+    sql: SqlOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
@@ -158,8 +169,10 @@ def party_explain(
     from dcshap.federation.site.party_site import load_trained  # noqa: PLC0415
 
     trained = load_trained(SiteConfig.load(folder), collaboration)
-    explained = explain_rows(trained, select_columns(read_table(rows), trained.agreement.schema.names, rows))
-    show_explanation(explained, as_json=as_json)
+    schema, table = trained.agreement.schema, Reader(sep, keep_text, sql or ()).read(rows, party=trained.name)
+    known = known_columns(table, schema.names, rows, target=trained.target)
+    show_unknown_categories(known, schema, rows)
+    show_explanation(explain_rows(trained, known), as_json=as_json)
 
 
 @analyst.command("start")

@@ -31,9 +31,9 @@ __all__ = [
     "SqlOption",
     "UnknownOption",
     "absent_options",
+    "known_columns",
     "named_files",
     "note_of_identifiers",
-    "read_table",
     "require_column",
     "require_folder_of",
     "select_columns",
@@ -106,11 +106,6 @@ def absent_options(missing: str | None, unknown: str) -> dict[str, Any]:
     return ({} if missing is None else {"missing": missing}) | {"unknown": unknown}
 
 
-def read_table(path: str | Path, *, index: str | None = None) -> pd.DataFrame:
-    """Read a file of any kind, optionally with a column as the record identifier."""
-    return Reader().read(path, index=index)
-
-
 def require_column(table: pd.DataFrame, name: str, file: str | Path, *, what: str) -> None:
     """Refuse a file's table that lacks the column of the target, say, naming the columns that are there."""
     if name not in table.columns:
@@ -123,6 +118,15 @@ def select_columns(table: pd.DataFrame, names: Sequence[str], file: str | Path) 
     if lacking:
         raise InputError(f"{file} must have the columns {list(names)}. It lacks {lacking}.")
     return table[list(names)]
+
+
+def known_columns(table: pd.DataFrame, names: Sequence[str], file: str | Path, *, target: str | None) -> pd.DataFrame:
+    """The named columns of a file's table, which must have them all; of others a note, but for the target."""
+    selected = select_columns(table, names, file)
+    extra = [name for name in table.columns if name not in names and name != target]
+    if extra:
+        note(f"{file}: the columns {extra} are no part of the run and are ignored.")
+    return selected
 
 
 def require_folder_of(*files: Path | None) -> None:
@@ -220,10 +224,7 @@ class Run:
         return {name: self._known_columns(tables[name], columns[name], named[name]) for name in columns}
 
     def _known_columns(self, table: pd.DataFrame, names: Sequence[str], file: str) -> pd.DataFrame:
-        selected = select_columns(table, names, file)
-        extra = [name for name in table.columns if name not in names and name != self.about.target]
-        if extra:
-            note(f"{file}: the columns {extra} are no part of the run and are ignored.")
+        selected = known_columns(table, names, file, target=self.about.target)
         for party in self.collaboration.parties_.values():
             show_unknown_categories(selected, party.agreement.schema, file)
         return selected

@@ -8,7 +8,6 @@ noise, so each adds enough for the others' shares to suffice without it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,7 +20,7 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.moments import Moments
 from dcshap.exceptions import InputError, PrivacyError
 
-__all__ = ["DELTA", "MomentPrivacy", "delta_of", "epsilon_spent", "gaussian_sigma"]
+__all__ = ["DELTA", "MomentPrivacy", "delta_of", "gaussian_sigma"]
 
 DELTA = 1e-6
 SHARES = (0.05, 0.475, 0.475)  # of the privacy budget: counts, sums, products
@@ -35,29 +34,14 @@ def delta_of(sigma: float, epsilon: float) -> float:
 
 
 @lru_cache
-def gaussian_sigma(epsilon: float, delta: float = DELTA, *, releases: int = 1) -> float:
-    """The least noise, in units of the sensitivity, at which each of several releases may be made."""
+def gaussian_sigma(epsilon: float, delta: float = DELTA) -> float:
+    """The least noise, in units of the sensitivity, that is (ε, δ)-private."""
     if not (np.isfinite(epsilon) and epsilon > 0):
         raise InputError(f"`epsilon` must be a finite number above 0. Got {epsilon!r}.")
     if not 0 < delta < 1:
         raise InputError(f"`delta` must lie between 0 and 1. Got {delta!r}.")
-    if releases < 1:
-        raise InputError(f"There must be at least one release. Got {releases}.")
     exponent = scipy.optimize.brentq(lambda x: delta_of(float(np.exp(x)), epsilon) - delta, -12.0, 25.0, xtol=1e-12)
-    return float(np.exp(exponent) * np.sqrt(releases))
-
-
-def epsilon_spent(sigmas: Sequence[float], delta: float = DELTA) -> float:
-    """The ε that all releases together cost, each with Gaussian noise of σ times its sensitivity."""
-    if not len(sigmas):
-        return 0.0
-    sigma = float(np.sum(1.0 / np.asarray(sigmas) ** 2) ** -0.5)
-    if delta_of(sigma, 0.0) <= delta:
-        return 0.0
-    high = 1.0
-    while delta_of(sigma, high) > delta:
-        high *= 2.0
-    return float(scipy.optimize.brentq(lambda e: delta_of(sigma, e) - delta, 0.0, high, xtol=1e-12))
+    return float(np.exp(exponent))
 
 
 @dataclass(frozen=True)

@@ -182,9 +182,15 @@ class Schema:
         return cls(tuple(columns))
 
     @classmethod
-    def for_supervision(cls, frames: Mapping[str, Any] | Iterable[Any], *, category: Sequence[str] = ()) -> Self:
+    def for_supervision(
+        cls,
+        frames: Mapping[str, Any] | Iterable[Any],
+        *,
+        onehot: Sequence[str] | Literal["all"] = "all",
+        category: Sequence[str] = (),
+    ) -> Self:
         """The dictionary for a supervised span: categories one-hot, robust ranges, numbers of large tables may bend."""
-        return cls.from_frames(frames, onehot="all", category=category, knots="auto", robust=True)
+        return cls.from_frames(frames, onehot=onehot, category=category, knots="auto", robust=True)
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:

@@ -42,6 +42,8 @@ def progress_bar(total: int, *, shown: bool, what: str = "samples") -> Iterator[
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # On a screen the bar vanishes once it is full; in a file its last state is all there is to see.
+    with Progress(*columns, console=console, transient=console.is_terminal) as bar:
         task = bar.add_task("explaining", total=total)
         yield lambda done: bar.advance(task, done)

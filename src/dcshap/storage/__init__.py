@@ -13,7 +13,7 @@ from dcshap.storage.folders import (
     write_folder,
     write_tree,
 )
-from dcshap.storage.private import write_private
+from dcshap.storage.private import write_once, write_private
 
 __all__ = [
     "PLAIN",
@@ -27,6 +27,7 @@ __all__ = [
     "require_writable",
     "write_folder",
     "write_model",
+    "write_once",
     "write_private",
     "write_tree",
 ]

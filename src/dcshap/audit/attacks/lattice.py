@@ -20,10 +20,8 @@ from dcshap.audit.attacks.lll import reduced_rows
 __all__ = [
     "BITS",
     "Gap",
-    "decoded_rows",
     "descended",
     "found_columns",
-    "hidden_space",
     "integer_basis",
     "integer_rows",
     "lattice_gap",
@@ -49,18 +47,6 @@ class Gap:
         return max(0.0, self.bits - self.by_chance)
 
 
-def hidden_space(representation: FloatArray, *, bits: int = BITS) -> FloatArray:
-    """Orthonormal basis (n − 1, r) of the column space that differences of rows (n, d) to the first come from.
-
-    r is n − 1 where no relation stands out.
-    """
-    relations = _relations(representation, bits)
-    if not len(relations):
-        return np.eye(len(representation) - 1)
-    _, sizes, Vt = np.linalg.svd(relations, full_matrices=True)
-    return np.asarray(Vt[int(np.sum(sizes > 1e-9)) :].T)
-
-
 def lattice_gap(rows: FloatArray, *, digits: Sequence[int] = DIGITS, n_controls: int = 5, seed: int = 0) -> Gap:
     """The largest jump in the reduced basis of rows (n, d) beside that of normal rows of the same covariance."""
     rng = np.random.default_rng(seed)
@@ -72,20 +58,6 @@ def lattice_gap(rows: FloatArray, *, digits: Sequence[int] = DIGITS, n_controls:
         chance = max(float(_jumps(_reduced(_differences(each), bits)).max()) for each in controls)
         gaps.append(Gap(float(_jumps(_reduced(_differences(rows), bits)).max()), chance, bits))
     return max(gaps, key=lambda gap: gap.bits - gap.by_chance)
-
-
-def decoded_rows(representation: FloatArray, integers: FloatArray, *, bits: int = BITS) -> float:
-    """The share of rows that the attack knows up to one unknown change of basis for all of them.
-
-    `integers` (n, M) are the rows behind the representation; they only score the attack.
-    """
-    space = hidden_space(representation, bits=bits)
-    differences = integers[1:] - integers[0]
-    n, r = space.shape
-    if r > n - 3:  # hardly a relation was found: everything fits
-        return 0.0
-    residual = differences - space @ (space.T @ differences)
-    return float(np.mean(np.abs(residual).max(axis=1) < 1e-6 * np.abs(differences).max()))
 
 
 def integer_basis(representation: FloatArray, *, bits: int = BITS) -> FloatArray:

@@ -103,7 +103,7 @@ def digest_numbers(numbers: FloatArray) -> Digests:
 
 def agree(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two pairs of hashes are of the same numbers, but for their last digits."""
-    return any(a == b for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and any(a == b for a, b in zip(one, other, strict=True))
 
 
 def model_digest(model: Any) -> str:

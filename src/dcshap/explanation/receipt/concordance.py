@@ -68,8 +68,7 @@ def compare(one: Receipt, other: Receipt, *, root: str | None = None) -> Concord
         _equal("index", "kind of values", one.index, other.index),
     ]
     if one.maps or other.maps:
-        same = len(one.maps) == len(other.maps) and agree(one.maps, other.maps)
-        found.append(_finding("maps", "map from columns to the model's input", same=same))
+        found.append(_finding("maps", "map from columns to the model's input", same=agree(one.maps, other.maps)))
     if one.view == other.view:
         found.append(_equal("reference", "reference", one.reference, other.reference))
     return Concordance((*found, *_secret(one, other)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from cryptography import x509
@@ -27,7 +27,7 @@ from cryptography.x509.oid import NameOID
 
 from dcshap.collaboration.party import Party
 from dcshap.exceptions import ProtocolError, StorageError
-from dcshap.storage import write_private
+from dcshap.storage import write_once
 
 __all__ = ["Signer", "fingerprint_of_key", "require_issuer", "require_signature"]
 
@@ -64,11 +64,9 @@ class Signer:
     def kept_in(cls, file: str | Path) -> Signer:
         """The key in a file, that nobody but its owner can read; made when it is first asked for."""
         path = Path(file)
-        if not path.exists():
-            fresh = Ed25519PrivateKey.generate()
-            _write_new(path, fresh.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        fresh = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         try:
-            key = load_pem_private_key(path.read_bytes(), password=None)
+            key = load_pem_private_key(write_once(path, fresh), password=None)
         except (ValueError, TypeError) as error:
             raise StorageError(f"{path} must hold a private key without a password. It cannot be read.") from error
         if not isinstance(key, Ed25519PrivateKey):
@@ -79,18 +77,6 @@ class Signer:
     def _of_key(cls, key: Ed25519PrivateKey) -> Signer:
         pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         return cls(pem.decode(), key.sign)
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    """Write a private file, unless it is there already: of two who do so at once, both then read the first one's."""
-    aside = path.with_name(f".{path.name}-new-{os.getpid()}")
-    write_private(aside, content.decode())
-    try:
-        os.link(aside, path)
-    except FileExistsError:
-        pass
-    finally:
-        aside.unlink()
 
 
 def _public_key(pem: str) -> Ed25519PublicKey | RSAPublicKey:
@@ -126,8 +112,8 @@ def require_signature(pem: str, signature: bytes, content: bytes) -> None:
         ) from error
 
 
-def require_issuer(pem: str, *, root: str, name: str) -> None:
-    """Refuse a key that is not in a certificate of that name, issued by an authority."""
+def require_issuer(pem: str, *, root: str, name: str, written: str) -> None:
+    """Refuse a key that is not in a certificate of that name, issued by an authority and valid when it signed."""
     try:
         certificate = x509.load_pem_x509_certificate(pem.encode())
         certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(root.encode()))
@@ -136,3 +122,19 @@ def require_issuer(pem: str, *, root: str, name: str) -> None:
         raise ProtocolError("The key must be in a certificate of the given authority. It is not.") from error
     if found != name:
         raise ProtocolError(f"A receipt of {name!r} must be signed with its certificate. It is that of {found!r}.")
+    begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if not begins <= _moment(written) <= ends:
+        raise ProtocolError(
+            f"A receipt must be written while its certificate is valid. That of {name!r} is valid from "
+            f"{begins:%Y-%m-%d} to {ends:%Y-%m-%d}, the receipt is of another time."
+        )
+
+
+def _moment(written: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(written)
+    except ValueError:
+        found = datetime.min
+    if found.tzinfo is None:
+        raise ProtocolError("A receipt must say when it was written, in universal time. This one does not.")
+    return found

@@ -83,8 +83,11 @@ class Receipt:
 
     @property
     def code(self) -> str:
-        """Sixteen letters and digits that name this receipt, as on a decision notice."""
-        return grouped(hashlib.sha256(self._signed_content()).digest()[:10])
+        """The 32 letters and digits that name this receipt, as on a decision notice.
+
+        160 bits: with half of them its issuer could search for two receipts that have one code.
+        """
+        return grouped(hashlib.sha256(self._signed_content()).digest()[:20])
 
     @property
     def signer(self) -> str:
@@ -103,7 +106,7 @@ class Receipt:
         ----------
         root : str, optional
             The certificate of a federation's authority, as PEM: the key must be in a certificate that it issued to
-            the party.
+            the party, and that was valid when the receipt was written.
 
         Raises
         ------
@@ -115,7 +118,7 @@ class Receipt:
             signature = b""
         require_signature(self.pem, signature, self._signed_content())
         if root is not None:
-            require_issuer(self.pem, root=root, name=self.party)
+            require_issuer(self.pem, root=root, name=self.party, written=self.written)
 
     def is_of(self, record: Mapping[str, Any], opening: str) -> bool:
         """Whether this is the receipt of a record, given as cells by column, under its opening."""
