@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Every change that roles, sites and their storage make to a disk. Commands, pages and kits write by themselves.
-=======
 """Every change that roles and sites make to a disk; the rooms that `tests/test_machine.py` lists make none elsewhere.
->>>>>>> fixfed
 
 A rehearsal puts a disk of its own in place, whose N-th change fails, is torn in the middle or finds no room.
 """
