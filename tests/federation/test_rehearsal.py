@@ -97,7 +97,7 @@ def test_a_model_that_counts_before_all_have_it_is_found(stages, monkeypatch):
 
     monkeypatch.setattr(KeepingAnalyst, "__init__", told)
     monkeypatch.setattr(Analyst, "send_integration", hasty)
-    found = first_found(stages["horizontal"], "train", "reply", "lose", backwards=True)
+    found = first_found(stages["horizontal"], "train", "message", "lose", backwards=True)
     assert found is not None
     assert found.lost
 
