@@ -49,3 +49,17 @@ def test_fit_audits_every_party_where_asked(files):
     )  # fmt: skip
     assert done.returncode == 2
     assert {found["verdict"] for found in json.loads(done.stdout)["audit"].values()} == {"fail"}
+
+
+def test_where_an_audit_is_asked_for_a_model_with_training_rows_needs_consent(files):
+    asked = (
+        "fit", "horizontal", "--party", "north=north.csv", "--party", "south=south.parquet", "--target", "disease",
+        "--out", "neighbours", "--model", "knn", "--seed", 0, "--audit", "--json",
+    )  # fmt: skip
+    refused = dcshap(*asked, cwd=files)
+    assert refused.returncode == 1
+    assert "contains training rows" in refused.stderr
+    assert not (files / "neighbours").exists()
+    agreed = dcshap(*asked, "--instance-models", cwd=files)
+    assert agreed.returncode == 2  # and the audit says what that means
+    assert {found["verdict"] for found in json.loads(agreed.stdout)["audit"].values()} == {"fail"}

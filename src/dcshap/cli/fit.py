@@ -99,6 +99,10 @@ LabelsOption = Annotated[
 MissingOption = Annotated[str, typer.Option(help="What a missing value means: error, or reference (absent).")]
 SeedOption = Annotated[int | None, typer.Option(help="A seed, to get the same run again.")]
 AuditOption = Annotated[bool, typer.Option("--audit", help="Attack what each party sent; exits with 0, 1 or 2.")]
+InstanceOption = Annotated[
+    bool,
+    typer.Option("--instance-models", help="Where --audit is asked for: a model that holds training rows may leave."),
+]
 IdOption = Annotated[str, typer.Option("--id", help="The column of the record identifiers.")]
 
 
@@ -128,6 +132,7 @@ def horizontal(
     seed: SeedOption = None,
     test: Annotated[str | None, typer.Option(help="A file with held-out rows to score on.")] = None,
     audit: AuditOption = False,
+    instance_models: InstanceOption = False,
     strict: StrictOption = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
@@ -157,6 +162,7 @@ def horizontal(
         anchor=anchor,
         schema=dictionary,
         missing=missing,  # type: ignore[arg-type]
+        instance_models=instance_models or not audit,
         random_state=seed,
     )
     with working("Training"):
@@ -197,6 +203,7 @@ def vertical(
         list[str] | None, typer.Option(help="A file with held-out records to score on, or one per party as NAME=FILE.")
     ] = None,
     audit: AuditOption = False,
+    instance_models: InstanceOption = False,
     strict: StrictOption = False,
     as_json: JsonOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
@@ -225,6 +232,7 @@ def vertical(
         anchor=anchor,  # type: ignore[arg-type]
         schema=dictionary,
         missing=missing,  # type: ignore[arg-type]
+        instance_models=instance_models or not audit,
         random_state=seed,
     )
     run = Run(collaboration, About("vertical", target, identifier, keep_text, _absolute(party)))
