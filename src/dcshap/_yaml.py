@@ -6,9 +6,7 @@ from typing import Any
 
 import yaml
 
-from dcshap.exceptions import SchemaError
-
-__all__ = ["NO_YAML", "BoundedLoader", "read_yaml"]
+__all__ = ["NO_YAML", "BoundedLoader"]
 
 _MOST_NODES = 100_000  # that aliases may stand for; a schema of thousands of columns has none
 # What PyYAML lets through beside its own errors: of dates, numbers and keys that are none.
@@ -42,22 +40,3 @@ class BoundedLoader(yaml.SafeLoader):
             inside = [each for pair in node.value for each in (pair if isinstance(pair, tuple) else (pair,))]
             self._sizes[id(node)] = 1 + sum(self._size(each) for each in inside)
         return self._sizes[id(node)]
-
-
-def read_yaml(text: str) -> Any:
-    """The content of a YAML text.
-
-    Raises
-    ------
-    SchemaError
-        If it is not YAML, or grows beyond measure.
-    """
-    loader = None
-    try:
-        loader = BoundedLoader(text)
-        return loader.get_single_data()
-    except (yaml.YAMLError, *NO_YAML) as error:
-        raise SchemaError("The schema is not valid YAML.") from error
-    finally:
-        if loader is not None:
-            loader.dispose()

@@ -11,7 +11,7 @@ from dcshap._disk import create
 from dcshap.cli.main import app
 from dcshap.exceptions import FederationError
 from dcshap.federation.rehearsal.branches import faults_from, random_scenes
-from dcshap.federation.rehearsal.programme import BLOCK, simulate
+from dcshap.federation.rehearsal.programme import BLOCK, _kind, simulate
 from dcshap.federation.rehearsal.schedule import Schedule, rehearse
 from dcshap.federation.rehearsal.stage import OFFICER, SCENES, Stage
 from dcshap.federation.seals.envelopes import Opened
@@ -49,6 +49,19 @@ def test_a_copy_that_goes_wrong_is_what_its_seed_replays():
         faults = faults_from(3, without.journal[2][0], seed=block, copy=1)
         assert rehearse(stage, Schedule(("predict",), faults, block)).n_faults >= 1
     assert simulate(block * BLOCK + 5, 1, 2, tell=lambda _: None).schedules == 1
+
+
+def test_what_was_cut_short_goes_on_with_the_next_seed():
+    block = next(
+        seed for seed in range(100) if (_kind(seed), random_scenes("vertical", seed)) == ("vertical", ("predict",))
+    )
+    whole = simulate(block * BLOCK, 12, 2, tell=lambda _: None)
+    begun = simulate(block * BLOCK, 5, 2, tell=lambda _: None)
+    again = simulate(begun.seeds[1] + 1, 7, 2, tell=lambda _: None)
+    assert whole.seeds == [block * BLOCK, block * BLOCK + 11]
+    assert again.seeds == [block * BLOCK + 5, block * BLOCK + 11]
+    assert begun.faults + again.faults == whole.faults
+    assert begun.schedules + again.schedules == whole.schedules == 12
 
 
 def first_found(stage: Stage, scene: str, event: str, fault: str, *, backwards: bool = False):

@@ -27,17 +27,24 @@ def simulate(
 ) -> None:
     """Rehearse a federation: messages are lost, doubled, delayed and damaged, processes end, disks fail.
 
-    Nothing leaves this process. Every schedule that does not hold is shown with the seed that replays it.
+    Nothing leaves this process. Every schedule that does not hold is shown with the seed that replays it. Seeds
+    count up: what was cut short goes on with --seed, one after the last that was told.
 
     Example: `dcshap federation simulate --schedules 1000 --parties 3`
     """
     from dcshap.federation.rehearsal import programme  # noqa: PLC0415 - takes a second to import
 
-    if every_fault:
-        found = programme.every_single_fault(parties)
-    else:
-        with error_console.status("rehearsing …") as status:
-            found = programme.simulate(seed, schedules, parties, tell=lambda totals: status.update(_words(totals)))
+    with error_console.status("rehearsing …") as status:
+
+        def tell(totals: Totals) -> None:
+            status.update(_words(totals))
+            if not error_console.is_terminal:  # a log: what was done so far, if it is cut short
+                error_console.print(_words(totals), highlight=False, soft_wrap=True)
+
+        if every_fault:
+            found = programme.every_single_fault(parties, tell=tell)
+        else:
+            found = programme.simulate(seed, schedules, parties, tell=tell)
     if as_json:
         print_json(asdict(found))
     else:
@@ -49,7 +56,11 @@ def simulate(
 
 
 def _words(totals: Totals) -> str:
+    last = list(totals.by_scene)[-1:]
+    where = (
+        f" (seeds {totals.seeds[0]} to {totals.seeds[-1]})" if totals.seeds else f" (up to {last[0]})" if last else ""
+    )
     return (
-        f"{totals.schedules} schedules with {totals.faults} faults: {totals.hung} hung, {totals.wrong} wrong, "
+        f"{totals.schedules} schedules{where} with {totals.faults} faults: {totals.hung} hung, {totals.wrong} wrong, "
         f"{totals.lost} lost, {totals.overdrawn} overdrawn"
     )

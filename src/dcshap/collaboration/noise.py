@@ -22,8 +22,7 @@ __all__ = ["NOISE", "Words", "frozen_noise", "noise_scale", "record_digests", "t
 NOISE = 0.2  # of the root mean square of a representation
 CHUNK = 8192  # records at a time; few enough for the processor's cache
 CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
-QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
-            (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))  # fmt: skip
+TURNS = (16, 12, 8, 7)  # bits, in the order of a quarter round's steps
 
 Words = npt.NDArray[np.uint32]
 
@@ -104,18 +103,25 @@ def _chacha20(key: Words, counter: int, nonces: Words) -> Words:
     """The ChaCha20 block function (RFC 8439), one block (16,) per nonce: (n, 16)."""
     start = np.empty((16, len(nonces)), dtype=np.uint32)
     start[:4], start[4:12], start[12], start[13:] = CONSTANTS[:, None], key[:, None], counter, nonces.T
-    state = start.copy()
-    spare = np.empty(len(nonces), dtype=np.uint32)
+    a, b, c, d = start.reshape(4, 4, -1).copy()  # the four columns of the state at once
     for _ in range(10):
-        for a, b, c, d in QUARTERS:
-            for target, source, mixed, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-                state[target] += state[source]
-                state[mixed] ^= state[target]
-                np.right_shift(state[mixed], np.uint32(32 - turn), out=spare)
-                state[mixed] <<= np.uint32(turn)
-                state[mixed] |= spare
+        _quarter_rounds(a, b, c, d)
+        b, c, d = b[[1, 2, 3, 0]], c[[2, 3, 0, 1]], d[[3, 0, 1, 2]]  # its diagonals become columns
+        _quarter_rounds(a, b, c, d)
+        b, c, d = b[[3, 0, 1, 2]], c[[2, 3, 0, 1]], d[[1, 2, 3, 0]]
+    state = np.concatenate([a, b, c, d])
     state += start
     return np.ascontiguousarray(state.T)
+
+
+def _quarter_rounds(a: Words, b: Words, c: Words, d: Words) -> None:
+    """A quarter round on each of four columns, in place."""
+    for (target, source, mixed), turn in zip(((a, b, d), (c, d, b)) * 2, TURNS, strict=True):
+        np.add(target, source, out=target)
+        np.bitwise_xor(mixed, target, out=mixed)
+        spare = mixed >> np.uint32(32 - turn)
+        np.left_shift(mixed, np.uint32(turn), out=mixed)
+        np.bitwise_or(mixed, spare, out=mixed)
 
 
 def _normal(blocks: Words) -> FloatArray:

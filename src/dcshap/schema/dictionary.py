@@ -26,6 +26,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -206,7 +207,7 @@ class Schema:
     @classmethod
     def from_yaml(cls, text: str) -> Self:
         """The schema that a YAML text describes."""
-        return cls.from_dict(read_notation(text))
+        return cls(_columns_in(text))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -338,3 +339,9 @@ class Schema:
     def clipped(self, codes: FloatArray) -> dict[str, int]:
         """How many values of codes (n, M) are clipped in encoding, by column, where any are."""
         return count_outside(self.columns, codes, clipped=True)
+
+
+@lru_cache(maxsize=16)
+def _columns_in(text: str) -> tuple[Column, ...]:
+    """The columns that a YAML text describes; a site reads the same text again and again."""
+    return Schema.from_dict(read_notation(text)).columns

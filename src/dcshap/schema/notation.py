@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from dcshap._yaml import NO_YAML, BoundedLoader, read_yaml
+from dcshap._yaml import NO_YAML, BoundedLoader
 from dcshap.exceptions import SchemaError
 
 __all__ = ["read_notation", "write_notation"]
@@ -19,18 +19,23 @@ _LABELS = ("categories", "typical", "rest")
 
 def read_notation(text: str) -> Any:
     """The plain content of a schema's YAML text."""
+    loader = None
     try:
-        tree = yaml.compose(text, Loader=BoundedLoader)
+        loader = BoundedLoader(text)
+        tree = loader.get_single_node()
         problems = list(_problems(tree))
         if problems:
             raise SchemaError("The schema cannot be read. " + " ".join(problems))
-        return read_yaml(text)
+        return None if tree is None else loader.construct_document(tree)
     except SchemaError:
         raise
     except (yaml.YAMLError, *NO_YAML) as error:
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f" Look at line {mark.line + 1}."
         raise SchemaError(f"The schema is not valid YAML.{where}") from error
+    finally:
+        if loader is not None:
+            loader.dispose()
 
 
 def write_notation(content: Any) -> str:

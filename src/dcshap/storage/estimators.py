@@ -97,7 +97,7 @@ def read_model(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
 
     require_trusted(untrusted_types(data, trusted=trusted))
     try:
-        return skops.loads(data, trusted=skops.get_untrusted_types(data=data))
+        return skops.loads(data, trusted=[*TRUSTED, *trusted])
     except UNREADABLE as error:
         raise StorageError("A model could not be read: the file is damaged or from another version.") from error
 

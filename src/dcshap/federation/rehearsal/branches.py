@@ -1,7 +1,7 @@
 """Many rehearsals for the price of one: at every event of a run, copies of the process go on with a fault each.
 
 What comes before a fault is done once for all of them. A copy works in the run's own folder, while the run waits; then
-the folder is put back. Any of them can be replayed alone: a `Schedule` says all of it.
+what it has changed there is put back. Any of them can be replayed alone: a `Schedule` says all of it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import gc
 import json
 import os
 import select
-import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -40,13 +39,13 @@ class Result:
     n_faults: int
 
 
-def every_fault(stage: Stage, scene: str, seed: int = 0) -> Iterator[Result]:
+def every_fault(stage: Stage, scene: str, seed: int = 0) -> list[Result]:
     """Each fault at each event of a scene, one at a time."""
 
     def choose(at: int, kind: str) -> list[tuple[Fault, ...]]:
         return [(Fault(at, fault, how=101 * at + 37 * number),) for number, fault in enumerate(FAULTS[kind])]
 
-    return iter(_Branches(stage, Schedule((scene,), (), seed), choose).results())
+    return _Branches(stage, Schedule((scene,), (), seed), choose).results()
 
 
 def random_scenes(kind: str, seed: int) -> tuple[str, ...]:
@@ -56,13 +55,18 @@ def random_scenes(kind: str, seed: int) -> tuple[str, ...]:
     return tuple(chance.choices(known, weights, k=chance.randint(1, 3)))
 
 
-def random_faults(stage: Stage, seed: int) -> Iterator[Result]:
-    """At every event of a rehearsal `COPIES` copies go on, each with a fault there and others later."""
+def random_faults(stage: Stage, seed: int, *, since: int, most: int) -> list[Result]:
+    """At every event of a rehearsal `COPIES` copies go on, each with a fault there and others later.
+
+    The first copies are left out, as many as `since` says, and those after the first `most` results. The last result is
+    that of the run without faults.
+    """
 
     def choose(at: int, kind: str) -> list[tuple[Fault, ...]]:
-        return [faults_from(at, kind, seed=seed, copy=copy) for copy in range(COPIES)]
+        wanted = [copy for copy in range(COPIES) if since <= COPIES * (at - 1) + copy < since + most]
+        return [faults_from(at, kind, seed=seed, copy=copy) for copy in wanted]
 
-    return iter(_Branches(stage, Schedule(random_scenes(stage.kind, seed), (), seed), choose).results())
+    return _Branches(stage, Schedule(random_scenes(stage.kind, seed), (), seed), choose).results()[:most]
 
 
 def faults_from(at: int, kind: str, *, seed: int, copy: int) -> tuple[Fault, ...]:
@@ -106,9 +110,7 @@ class _Branches:
         """In the run itself nothing goes wrong; in each copy the first of its faults."""
         if self._mine is not None:
             return None
-        kept = folder.with_name("kept")
-        shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(folder, kept)
+        before = _contents(folder)
         for faults in self._choose(world.count, kind):
             reading, writing = os.pipe()
             copy = os.fork()
@@ -120,8 +122,7 @@ class _Branches:
                 return faults[0]
             os.close(writing)
             self._collect(faults, copy, reading)
-            shutil.rmtree(folder)
-            shutil.copytree(kept, folder)
+            _put_back(folder, before)
         return None
 
     def _report(self, rehearsal: Rehearsal, n_faults: int) -> None:
@@ -148,3 +149,27 @@ class _Branches:
         if found["recovered"]:
             self._stage.recovered[found["recovered"]] = found["number"]
         self._results.append(Result(schedule, Verdict(**found["verdict"]), found["n_faults"]))
+
+
+def _contents(folder: Path) -> dict[str, bytes | None]:
+    """Everything in a folder by its path: a file's bytes, and None for a folder, which stands before what is in it."""
+    found: dict[str, bytes | None] = {}
+    for entry in os.scandir(folder):
+        inside = entry.is_dir(follow_symlinks=False)
+        found[entry.path] = None if inside else Path(entry.path).read_bytes()
+        if inside:
+            found |= _contents(Path(entry.path))
+    return found
+
+
+def _put_back(folder: Path, before: dict[str, bytes | None]) -> None:
+    """Make a folder what it was."""
+    now = _contents(folder)
+    for path in reversed(now):  # what is in a folder goes before it
+        if path not in before:
+            Path(path).unlink() if now[path] is not None else Path(path).rmdir()
+    for path, content in before.items():
+        if content is None:
+            Path(path).mkdir(mode=0o700, exist_ok=True)
+        elif now.get(path) != content:
+            Path(path).write_bytes(content)

@@ -30,6 +30,10 @@ class Totals:
 
     Attributes
     ----------
+    seeds : list of int
+        The first and the last; the next one goes on where this ended. Empty where faults were not random.
+    by_scene : mapping of str to int
+        How many schedules there were of each scene, where every single fault was tried.
     failures : list of str
         For each schedule that did not hold the seed that replays it, and what happened.
     """
@@ -40,6 +44,8 @@ class Totals:
     wrong: int = 0
     lost: int = 0
     overdrawn: int = 0
+    seeds: list[int] = field(default_factory=list)
+    by_scene: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
     def add(self, result: Result, name: str) -> None:
@@ -55,7 +61,7 @@ class Totals:
 
 
 def simulate(seed: int, schedules: int, n_parties: int, *, tell: Callable[[Totals], None]) -> Totals:
-    """Rehearse random schedules, from a seed on; one schedule is the one that the seed stands for.
+    """Rehearse random schedules, from a seed on, in the order of their seeds; one schedule is that of the seed.
 
     Parameters
     ----------
@@ -65,34 +71,44 @@ def simulate(seed: int, schedules: int, n_parties: int, *, tell: Callable[[Total
     tell : callable
         Is told how far it is, now and then.
     """
-    if not 2 <= n_parties <= 5 or schedules < 1 or seed < 0:
-        raise InputError(
-            f"A rehearsal needs 2 to 5 parties, at least one schedule, and a seed of 0 or more. Got {n_parties} "
-            f"parties, {schedules} schedules and the seed {seed}."
-        )
+    _require(n_parties, schedules, seed)
     totals = Totals()
     with _Stages(n_parties) as stages:
-        if schedules == 1:
-            totals.add(replay(stages, seed), f"seed {seed}")
-            return totals
-        for number, result in _numbered(stages, seed):
+        results = iter([(seed, replay(stages, seed))]) if schedules == 1 else _numbered(stages, seed, schedules)
+        for number, result in results:
+            totals.seeds = [*totals.seeds[:1], number] if totals.seeds else [number]
             totals.add(result, f"seed {number}")
-            if totals.schedules == schedules:
-                break
             if totals.schedules % 100 == 0:
                 tell(totals)
     return totals
 
 
-def every_single_fault(n_parties: int, *, scenes: Iterable[tuple[str, str]] | None = None) -> Totals:
-    """Rehearse each fault at each event of each scene, one at a time."""
+def every_single_fault(
+    n_parties: int,
+    *,
+    scenes: Iterable[tuple[str, str]] | None = None,
+    tell: Callable[[Totals], None] = lambda totals: None,  # noqa: ARG005
+) -> Totals:
+    """Rehearse each fault at each event of each scene, one at a time; `tell` is told after each scene."""
+    _require(n_parties)
     totals = Totals()
     wanted = [(kind, scene) for kind in SCENES for scene in SCENES[kind]] if scenes is None else list(scenes)
     with _Stages(n_parties) as stages:
         for kind, scene in wanted:
+            before = totals.schedules
             for result in every_fault(stages.of(kind), scene):
                 totals.add(result, f"{kind}, {scene}")
+            totals.by_scene[f"{kind}, {scene}"] = totals.schedules - before
+            tell(totals)
     return totals
+
+
+def _require(n_parties: int, schedules: int = 1, seed: int = 0) -> None:
+    if not 2 <= n_parties <= 5 or schedules < 1 or seed < 0:
+        raise InputError(
+            f"A rehearsal needs 2 to 5 parties, at least one schedule, and a seed of 0 or more. Got {n_parties} "
+            f"parties, {schedules} schedules and the seed {seed}."
+        )
 
 
 def replay(stages: _Stages, seed: int) -> Result:
@@ -126,10 +142,11 @@ def _kind(block: int) -> str:
     return Random(f"kind {block}").choice(["horizontal", "vertical", "vertical", "vertical"])  # noqa: S311
 
 
-def _numbered(stages: _Stages, seed: int) -> Iterator[tuple[int, Result]]:
-    """Schedules with their seeds, block by block."""
-    block = seed // BLOCK
-    while True:
-        for index, result in enumerate(random_faults(stages.of(_kind(block)), block)):
-            yield block * BLOCK + index, result
-        block += 1
+def _numbered(stages: _Stages, seed: int, schedules: int) -> Iterator[tuple[int, Result]]:
+    """Schedules with their seeds from one on, block by block."""
+    (block, index), left = divmod(seed, BLOCK), schedules
+    while left:
+        results = random_faults(stages.of(_kind(block)), block, since=index, most=left)
+        yield from enumerate(results, start=block * BLOCK + index)
+        left -= len(results)
+        block, index = block + 1, 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -159,21 +160,11 @@ class SiteConfig:
         """Read the configuration of a kit."""
         path = Path(kit) / "local" / CONFIG
         try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+            return _read(Path(kit), path.read_text(encoding="utf-8"))
         except OSError as error:
             raise StorageError(f"{path} is missing: run `dcshap federation party init` first.") from error
         except yaml.YAMLError as error:
             raise StorageError(f"{path} is not YAML.") from error
-        if not isinstance(content, dict) or not isinstance(content.get("collaborations"), dict):
-            raise StorageError(f"{path} must hold `party` and `collaborations`.")
-        try:
-            return cls(
-                party=require_name(content["party"]),
-                folder=Path(kit),
-                collaborations={require_collaboration(n): _known(c) for n, c in content["collaborations"].items()},
-                rights={n: Right(tuple(r["views"]), int(r["budget"])) for n, r in content.get("rights", {}).items()},
-                budget_days=_days(content.get("budget_days", 30.0)),
-            )
         except (TypeError, KeyError, AttributeError) as error:
             raise StorageError(f"{path} has a setting that is unknown, missing or of another type.") from error
 
@@ -215,6 +206,21 @@ class SiteConfig:
                 f"{view!r}."
             )
         return right
+
+
+@lru_cache(maxsize=16)
+def _read(folder: Path, text: str) -> SiteConfig:
+    """What the text of a configuration says. It is read for every request, and seldom another than before."""
+    content = yaml.safe_load(text)
+    if not isinstance(content, dict) or not isinstance(content.get("collaborations"), dict):
+        raise StorageError(f"{folder / 'local' / CONFIG} must hold `party` and `collaborations`.")
+    return SiteConfig(
+        party=require_name(content["party"]),
+        folder=folder,
+        collaborations={require_collaboration(n): _known(c) for n, c in content["collaborations"].items()},
+        rights={n: Right(tuple(r["views"]), int(r["budget"])) for n, r in content.get("rights", {}).items()},
+        budget_days=_days(content.get("budget_days", 30.0)),
+    )
 
 
 def trusted_by_analyst(kit: str | Path) -> tuple[str, ...]:
