@@ -10,7 +10,7 @@ import pandas as pd
 import typer
 
 from dcshap.audit import THRESHOLDS, Audit, parse_threshold
-from dcshap.cli.console import DebugOption, JsonOption, error_console, note, output, print_json, print_table, working
+from dcshap.cli.console import JsonOption, note, print_json, print_table, say, tell, working
 from dcshap.cli.tables import Run, RunArgument, require_column, require_folder_of, select_columns
 from dcshap.exceptions import InputError
 
@@ -38,7 +38,6 @@ def audit(
     seed: Annotated[int, typer.Option(help="A seed for the audit's own draws.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write a page with what was found.")] = None,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Attack what a party has sent, on its own table; nothing leaves. Exits with 0 pass, 1 warn, 2 fail.
 
@@ -62,7 +61,10 @@ def thresholds_of(given: list[str] | None) -> dict[str, tuple[float, float]]:
 def report_audit(found: Audit, *, html: Path | None, as_json: bool, strict: bool) -> NoReturn:
     """Show what was found, and exit with what it means."""
     if html is not None:
-        _write_html(found, html)
+        from dcshap.report import audit_report  # noqa: PLC0415 - drawing takes a second to import
+
+        audit_report(found).write(html)
+        say(f"Written to {html}")
     if as_json:
         print_json(found.to_dict())
     else:
@@ -85,7 +87,7 @@ def show_audit(found: Audit) -> None:
     print_table(pd.DataFrame(rows), f"Audit of party {found.party!r}: {found.verdict}", right=("value",))
     for line in found.lines:
         if line.advice:
-            output.print(f"{line.verdict}, {line.attack}: {line.advice}", highlight=False, markup=False)
+            tell(f"{line.verdict}, {line.attack}: {line.advice}")
     for text in found.notes:
         note(text)
     for name, (passes, fails) in found.overridden.items():
@@ -103,10 +105,3 @@ def _take(trained: Run, name: str, table: str | None) -> None:
         require_column(rows, about.target, file, what="target column")
     labels = rows[about.target] if about.target in rows.columns else None
     party.take(select_columns(rows, party.agreement.schema.names, file), labels)
-
-
-def _write_html(found: Audit, path: Path) -> None:
-    from dcshap.report import audit_report  # noqa: PLC0415 - drawing takes a second to import
-
-    audit_report(found).write(path)
-    error_console.print(f"Written to {path}", highlight=False)

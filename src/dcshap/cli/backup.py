@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from dcshap.cli.console import DebugOption
-from dcshap.cli.sites import KitArgument, say
+from dcshap.cli.console import say
+from dcshap.cli.sites import KitArgument
 
 __all__ = ["backup", "restore"]
 
@@ -19,7 +19,6 @@ _VARIABLE = "DCSHAP_PASSPHRASE"
 def backup(
     folder: KitArgument,
     out: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Write a site's kit, configuration, seeds, trainings and ledger to one encrypted file.
 
@@ -35,7 +34,6 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
     folder: Annotated[Path, typer.Argument(metavar="KIT", help="A new folder.")],
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Make a site's kit from a backup. End the site that the backup is of first: two of one name evict each other.
 

@@ -7,18 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json
+from dcshap.cli.console import JsonOption, command_group, print_json, tell
+from dcshap.cli.sites import CollaborationArgument, KitArgument
 
 __all__ = ["certificates"]
 
-certificates = typer.Typer(no_args_is_help=True, help="Certificates by request and approval; no key leaves its owner.")
+certificates = command_group("Certificates by request and approval; no key leaves its owner.")
 
 
 @certificates.command()
 def authority(
     profile: Annotated[Path, typer.Argument(help="The project's profile.")],
     out: Annotated[Path, typer.Option(help="A new folder, to be kept safe.")] = Path("authority"),
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Make the project's certificate authority. It must not be the analyst.
 
@@ -27,14 +27,13 @@ def authority(
     from dcshap.federation.flare.provision import make_authority  # noqa: PLC0415 - an optional extra, as below
 
     said = f"Tell everybody, by another way than the files: {make_authority(profile, out)}"
-    output.print(said, highlight=False, soft_wrap=True)
+    tell(said)
 
 
 @certificates.command()
 def request(
     participant: Annotated[Path, typer.Argument(help="The participant's own file.")],
     out: Annotated[Path, typer.Option(help="A new folder; the private key stays in it.")] = Path("request"),
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Make one's own key, and a request for the authority.
 
@@ -42,7 +41,7 @@ def request(
     """
     from dcshap.federation.flare.provision import request_certificate  # noqa: PLC0415
 
-    output.print(f"Send to the authority: {request_certificate(participant, out)}", highlight=False, soft_wrap=True)
+    tell(f"Send to the authority: {request_certificate(participant, out)}")
 
 
 @certificates.command()
@@ -55,7 +54,6 @@ def approve(
     ca: Annotated[Path, typer.Option("--authority", help="The authority's folder.")] = Path("authority"),
     out: Annotated[Path, typer.Option(help="The folder for what goes back to the participant.")] = Path("signed"),
     yes: Annotated[bool, typer.Option("--yes", help="Sign what is on the project's list without asking.")] = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Sign requests, as the authority, after comparing each with the project's list.
 
@@ -65,17 +63,15 @@ def approve(
 
     for request in requested:
         asked = provision.read_request(request)
-        output.print(
+        tell(
             f"{asked.name} of {asked.organisation} asks to be a {asked.role} of {asked.project}, with the key "
-            f"{asked.key}",
-            highlight=False,
-            soft_wrap=True,
+            f"{asked.key}"
         )
         provision.require_listed(asked, participants or profile.parent / "participants")
         if not yes:
             typer.confirm("It is so on the project's list. Is the request from them? Sign it?", abort=True)
         signed = provision.approve(request, authority=ca, profile=profile, folder=out)
-        output.print(f"Send back to the participant: {signed}", highlight=False, soft_wrap=True)
+        tell(f"Send back to the participant: {signed}")
 
 
 @certificates.command()
@@ -84,7 +80,6 @@ def kit(
     fingerprint: Annotated[str, typer.Option(help="The authority's, as it was told by another way.")],
     requested: Annotated[Path, typer.Option("--request", help="The folder of one's own request.")] = Path("request"),
     out: Annotated[Path, typer.Option(help="A new folder.")] = Path("kit"),
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Make one's own kit from the signed request and one's own key.
 
@@ -93,14 +88,11 @@ def kit(
     from dcshap.federation.flare.provision import make_kit  # noqa: PLC0415
 
     made = make_kit(signed, request=requested, fingerprint=fingerprint, folder=out)
-    output.print(f"The kit of {made.name}: {made.folder}", highlight=False, soft_wrap=True)
-
-
-KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
+    tell(f"The kit of {made.name}: {made.folder}")
 
 
 @certificates.command()
-def show(folder: KitArgument, as_json: JsonOption = False, debug: DebugOption = False) -> None:  # noqa: ARG001
+def show(folder: KitArgument, as_json: JsonOption = False) -> None:
     """Show one's own certificate: its fingerprint is what partners are told when it was renewed.
 
     Example: `dcshap federation certificates show KIT`
@@ -114,16 +106,15 @@ def show(folder: KitArgument, as_json: JsonOption = False, debug: DebugOption = 
         print_json(found)
         return
     for name, value in found.items():
-        output.print(f"{name}: {value}", highlight=False, soft_wrap=True)
+        tell(f"{name}: {value}")
 
 
 @certificates.command()
 def accept(
     folder: KitArgument,
-    collaboration: Annotated[str, typer.Argument(metavar="COLLABORATION")],
+    collaboration: CollaborationArgument,
     name: Annotated[str, typer.Argument(help="The partner, or the analyst's server, whose certificate was renewed.")],
     fingerprint: Annotated[str, typer.Option(help="The new certificate's, as its owner has told it by another way.")],
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Accept a partner's renewed certificate, as a party; the first one is remembered until then.
 
@@ -133,14 +124,13 @@ def accept(
     from dcshap.federation.site.pins import Pins  # noqa: PLC0415
 
     Pins(SiteConfig.load(folder).state_folder(collaboration)).accept(name, fingerprint)
-    output.print(f"From now on {name} has the certificate {fingerprint}", highlight=False, soft_wrap=True)
+    tell(f"From now on {name} has the certificate {fingerprint}")
 
 
 @certificates.command()
 def revoke(
     what: Annotated[list[str], typer.Argument(metavar="NAME|SERIAL", help="A participant, or a serial number 0x….")],
     ca: Annotated[Path, typer.Option("--authority", help="The authority's folder.")] = Path("authority"),
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Revoke certificates, as the authority: all of a name up to now, or one by its serial number.
 
@@ -148,14 +138,13 @@ def revoke(
     """
     from dcshap.federation.seals.revocation import revoke as revoked  # noqa: PLC0415
 
-    output.print(f"Send to every participant: {revoked(ca, what)}", highlight=False, soft_wrap=True)
+    tell(f"Send to every participant: {revoked(ca, what)}")
 
 
 @certificates.command()
 def honour(
     revoked: Annotated[Path, typer.Argument(metavar="LIST", help="The authority's list, revoked.json.")],
     folder: KitArgument,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Honour the authority's list of revoked certificates at one's own site; a site that runs does so at once.
 
@@ -164,7 +153,7 @@ def honour(
     from dcshap.federation.seals.revocation import honour as honoured  # noqa: PLC0415
 
     found = honoured(revoked, folder / "startup")
-    output.print(f"{len(found.names)} names and {len(found.serials)} serial numbers are revoked.", highlight=False)
+    tell(f"{len(found.names)} names and {len(found.serials)} serial numbers are revoked.")
 
 
 @certificates.command()
@@ -173,7 +162,6 @@ def renew(
     folder: Annotated[Path, typer.Option("--kit", help="The kit to be renewed.", envvar="DCSHAP_KIT")],
     fingerprint: Annotated[str, typer.Option(help="The authority's, as it was told by another way.")],
     requested: Annotated[Path, typer.Option("--request", help="The folder of the new request.")] = Path("request"),
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Put a renewed certificate into a kit. What was configured and trained stays; start the site again afterwards.
 
@@ -183,4 +171,4 @@ def renew(
     from dcshap.federation.flare.kits import Kit  # noqa: PLC0415
 
     provision.renew(signed, request=requested, fingerprint=fingerprint, kit=Kit.load(folder))
-    output.print(f"{folder} has its new certificate. Start the site again.", highlight=False, soft_wrap=True)
+    tell(f"{folder} has its new certificate. Start the site again.")

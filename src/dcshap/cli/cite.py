@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json
+from dcshap.cli.console import JsonOption, print_json, tell
 
 __all__ = ["cite"]
 
@@ -19,7 +19,6 @@ def cite(
     ] = None,
     bibtex: Annotated[bool, typer.Option("--bibtex", help="As BibTeX.")] = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """What to cite: the works behind the methods that a run used, or behind all methods.
 
@@ -41,4 +40,4 @@ def cite(
         return
     for work in works:
         text = work.bibtex() if bibtex else f"{work}\n  used for {work.used_for}"
-        output.print(text, highlight=False, markup=False, soft_wrap=True)
+        tell(text)

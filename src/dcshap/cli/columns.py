@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+import typer
 
 from dcshap import Schema
 from dcshap.cli.console import note
 from dcshap.exceptions import InputError
 from dcshap.schema.kinds import looks_like_categories
 
-__all__ = ["Columns"]
+__all__ = ["CategoryOption", "Columns", "DropOption", "OnehotOption"]
 
 Tables = Mapping[str, pd.DataFrame]
+DropOption = Annotated[
+    list[str] | None, typer.Option("--drop", help="A column to leave out, such as identifiers; repeat it.")
+]
+CategoryOption = Annotated[
+    list[str] | None, typer.Option("--category", help="A column of numbers that are codes of categories; repeat it.")
+]
+OnehotOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A category to encode as indicators; repeat it. All are by default, but with a span that is not "
+        "supervised; naming some leaves the others ordinal."
+    ),
+]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 
 from dcshap import Disagreement, HorizontalCollaboration, VerticalCollaboration
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json, print_table, working
+from dcshap.cli.console import JsonOption, print_json, print_table, tell, working
 from dcshap.cli.tables import KeepTextOption, Reader, RowsArgument, Run, RunArgument, SepOption, SqlOption
 
 __all__ = ["compare", "view_differences"]
@@ -25,13 +25,12 @@ def compare(
     keep_text: KeepTextOption = False,
     sql: SqlOption = None,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Do all parties say the same? Explain rows at every party and compare.
 
     Example: `dcshap compare run/ rows.csv`
     """
-    trained = Run.load(run, Reader(sep, keep_text, sql or ()))
+    trained = Run.load(run, Reader(sep, keep_text, sql))
     if isinstance(trained.collaboration, HorizontalCollaboration):
         X = trained.rows(rows)
         with working("Explaining at every party"):
@@ -54,9 +53,8 @@ def _show_horizontal(found: dict[str, Disagreement], *, as_json: bool) -> None:
         print_json([_plain(method, each) for method, each in found.items()])
         return
     for method, each in found.items():
-        output.print(f"[bold]{method}[/]")
-        output.print(str(each), highlight=False, markup=False)
-        output.print()
+        tell(method, style="bold")
+        tell(f"{each}\n")
 
 
 def _plain(method: str, found: Disagreement) -> dict[str, Any]:

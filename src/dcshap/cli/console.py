@@ -21,24 +21,25 @@ if TYPE_CHECKING:  # tables and progress bars take longer to import than help ta
     from rich.table import Table
 
 __all__ = [
-    "DebugOption",
     "JsonOption",
     "ReadableErrors",
     "as_table",
+    "command_group",
     "error_console",
     "note",
     "output",
     "print_json",
     "print_table",
+    "say",
+    "tell",
     "working",
 ]
 
 # Without emoji: in a certificate's fingerprint `:AB:` and `:CD:` are bytes.
-output = Console(emoji=False)
-error_console = Console(stderr=True, emoji=False)
+output = Console(emoji=False, highlight=False)
+error_console = Console(stderr=True, emoji=False, highlight=False)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
-DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 WRONG_INPUT = 1
 
@@ -54,15 +55,30 @@ class ReadableErrors(TyperGroup):
         except BrokenPipeError:
             raise  # whoever reads has read enough (`| head`), which click knows to end quietly on
         except (DcshapError, OSError) as error:
-            if "--debug" in sys.argv:
-                error_console.print(traceback.format_exc(), markup=False, highlight=False)
-            error_console.print(f"[bold red]Error:[/] {_escaped(str(error))}", highlight=False, soft_wrap=True)
+            if ctx.params.get("debug"):
+                say(traceback.format_exc())
+            error_console.print(f"[bold red]Error:[/] {_escaped(str(error))}", soft_wrap=True)
             ctx.exit(WRONG_INPUT)
+
+
+def command_group(text: str) -> typer.Typer:
+    """A command that has commands of its own."""
+    return typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown", help=text)
+
+
+def tell(text: str, *, style: str | None = None) -> None:
+    """Print a line of a result, on stdout."""
+    output.print(text, style=style, markup=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """Tell the user what happens; on stderr, because it is no result."""
+    error_console.print(text, markup=False, soft_wrap=True)
 
 
 def note(text: str) -> None:
     """Something the user should know that is no part of the result; it goes to stderr."""
-    error_console.print(f"[yellow]Note:[/] {_escaped(text)}", highlight=False, soft_wrap=True)
+    error_console.print(f"[yellow]Note:[/] {_escaped(text)}", soft_wrap=True)
 
 
 def print_json(content: Any) -> None:

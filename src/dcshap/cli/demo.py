@@ -21,7 +21,7 @@ from dcshap import (
     disagreement,
 )
 from dcshap.cli.compare import view_differences
-from dcshap.cli.console import DebugOption, JsonOption, output, print_json, print_table, working
+from dcshap.cli.console import JsonOption, output, print_json, print_table, tell, working
 from dcshap.collaboration.baseline import Baseline
 from dcshap.collaborations.quality import Quality
 from dcshap.exceptions import PrivacyWarning, QualityWarning
@@ -62,7 +62,6 @@ def demo(
     out: Annotated[Path, typer.Option(help="The folder to write the report to.")] = Path("dcshap-demo"),
     seed: Annotated[int, typer.Option(help="A seed, to see it on another split.")] = 0,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """The main job on real data (Adult, in the package): train, explain, compare, report. About a minute, offline.
 
@@ -245,7 +244,7 @@ def _plain(horizontal: Horizontal, vertical: Vertical, page: Path) -> dict[str, 
 
 
 def _show(horizontal: Horizontal, vertical: Vertical, page: Path, *, seconds: float) -> None:
-    output.print(WHY_NEIGHBOURS, highlight=False)
+    output.print(WHY_NEIGHBOURS)
     print_table(horizontal.accuracy, "North and south: the same columns, different people. Accuracy")
     print_table(comparison(horizontal), f"Do north and south explain {N_EXPLAINED} predictions alike?")
     found = contradictions(horizontal)
@@ -259,9 +258,8 @@ def _show(horizontal: Horizontal, vertical: Vertical, page: Path, *, seconds: fl
     truth = horizontal.quality.fidelity["pooled"]
     output.print(
         f"Agreement is not truth. By logistic regression, north's explanations differ from those of a model on "
-        f"everybody's rows by {truth.relative_error:.0%}, with {truth.wrong_signs:.0%} of the signs wrong.\n",
-        highlight=False,
+        f"everybody's rows by {truth.relative_error:.0%}, with {truth.wrong_signs:.0%} of the signs wrong.\n"
     )
     print_table(vertical.accuracy, "Bank and shop: the same people, different columns. Accuracy")
     print_table(vertical.differences, "How far each party's view is from the full view (RMSE)")
-    output.print(f"Report: [bold]{page}[/] ({seconds:.0f} s)", highlight=False)
+    tell(f"Report: {page} ({seconds:.0f} s)", style="bold")

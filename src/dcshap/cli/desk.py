@@ -14,7 +14,7 @@ import typer
 from threadpoolctl import threadpool_limits
 
 from dcshap import HorizontalCollaboration
-from dcshap.cli.console import DebugOption, error_console, output, working
+from dcshap.cli.console import note, tell, working
 from dcshap.cli.tables import KeepTextOption, Reader, Run, SepOption, SqlOption, known_columns
 from dcshap.exceptions import InputError
 from dcshap.storage import current
@@ -55,7 +55,6 @@ def desk(
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = PORT,
     certificate: Annotated[Path | None, typer.Option(help="For HTTPS: the certificate, as PEM.")] = None,
     key: Annotated[Path | None, typer.Option(help="For HTTPS: its private key, as PEM.")] = None,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Open the page where officers, persons concerned and auditors ask why.
 
@@ -75,7 +74,7 @@ def desk(
     from dcshap.desk.state import Desk  # noqa: PLC0415
     from dcshap.desk.vocabulary import Vocabulary  # noqa: PLC0415
 
-    reader = Reader(sep, keep_text, sql or ())
+    reader = Reader(sep, keep_text, sql)
     asked: dict[str, Any] = {"kit": kit, "collaboration": collaboration, "identifier": identifier, "reader": reader}
     cases, place = _cases(run, tables or [], party, **asked)
     opened = Desk(
@@ -90,7 +89,7 @@ def desk(
     _make_accounts(opened, account or [])
     opening = Opening(opened, port=port, **where)
     bound = opening.bound()
-    output.print(f"The desk of {cases.party} is open at [bold]{opening.address(bound)}[/]", highlight=False)
+    tell(f"The desk of {cases.party} is open at {opening.address(bound)}", style="bold")
     serve([(opening, bound)])
 
 
@@ -105,13 +104,11 @@ def _demo(opening: type[Opening], serve: Any, where: dict[str, Any], port: int, 
             each = opening(stand.desk, port=port + at if port else 0, **where)
             bound.append((each, each.bound()))
         for stand, (each, socket) in zip(stands, bound, strict=True):
-            output.print(f"\n[bold]{stand.title}[/]", highlight=False)
+            tell(f"\n{stand.title}", style="bold")
             for token, entry in stand.desk.tokens.items():
-                output.print(f"  {entry.role:9} {each.address(socket)}/enter/{token}", highlight=False, soft_wrap=True)
+                tell(f"  {entry.role:9} {each.address(socket)}/enter/{token}")
         seconds = time.perf_counter() - started
-        output.print(
-            f"\nOpen an address in a browser ({seconds:.0f} s). Ctrl+C ends the demonstration.", highlight=False
-        )
+        tell(f"\nOpen an address in a browser ({seconds:.0f} s). Ctrl+C ends the demonstration.")
         serve(bound)
 
 
@@ -185,4 +182,4 @@ def _make_accounts(opened: Any, wanted: list[str]) -> None:
         password = typer.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True)
         opened.accounts.add(name, Role(role), password)
     if not opened.accounts.roles():
-        error_console.print("[yellow]Note:[/] Nobody can come in yet: make an account with --account NAME=ROLE.")
+        note("Nobody can come in yet: make an account with --account NAME=ROLE.")

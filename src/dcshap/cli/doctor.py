@@ -5,13 +5,13 @@ from __future__ import annotations
 import pandas as pd
 import typer
 
-from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table
+from dcshap.cli.console import JsonOption, print_json, print_table
 from dcshap.cli.sites import KitArgument
 
 __all__ = ["doctor"]
 
 
-def doctor(folder: KitArgument, as_json: JsonOption = False, debug: DebugOption = False) -> None:  # noqa: ARG001
+def doctor(folder: KitArgument, as_json: JsonOption = False) -> None:
     """Check a site: certificates, clock, disk, permissions, versions, port, connection, tables, ledger.
 
     Ends with 1 where there is a problem. Example: `dcshap federation doctor KIT`

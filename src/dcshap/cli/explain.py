@@ -12,7 +12,7 @@ import typer
 
 from dcshap import Explanation, HorizontalCollaboration
 from dcshap._tables import is_missing, plain_value
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table
+from dcshap.cli.console import JsonOption, error_console, print_json, print_table, say, tell
 from dcshap.cli.receipt import issue_receipts, require_signer
 from dcshap.cli.tables import (
     KeepTextOption,
@@ -83,7 +83,6 @@ def explain(
         Path | None, typer.Option(help="Another party's openings, to compare receipts with it.")
     ] = None,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Explain predictions of rows with a trained run.
 
@@ -94,7 +93,7 @@ def explain(
     require_signer(receipt, party=party, openings=openings)
     if jobs == 0:
         raise InputError("--jobs must be a number of cores, or -1 for all of them. Got 0.")
-    trained = Run.load(run, Reader(sep, keep_text, sql or ()))
+    trained = Run.load(run, Reader(sep, keep_text, sql))
     options: dict[str, Any] = {
         "reference": reference,
         "n_background": n_background,
@@ -112,7 +111,10 @@ def explain(
     if csv is not None:
         explanation.to_frame(explanation.chosen_outputs(told)).to_csv(csv, index=False)
     if html is not None:
-        _write_html(explanation, html, told)
+        from dcshap.report import explanation_report  # noqa: PLC0415 - drawing takes a second to import
+
+        explanation_report(explanation, output=told).write(html)
+        say(f"Written to {html}")
     if receipt is not None:
         issue_receipts(trained, explanation, receipt, openings=openings)
     show_explanation(explanation, told=told, as_json=as_json)
@@ -170,13 +172,6 @@ def _sentences(explanation: Explanation, sample: int, output: str | None) -> lis
     return [reason.sentence for reason in explanation.reasons(sample=sample, output=output)]
 
 
-def _write_html(explanation: Explanation, path: Path, output: str | None) -> None:
-    from dcshap.report import explanation_report  # noqa: PLC0415 - drawing takes a second to import
-
-    explanation_report(explanation, output=output).write(path)
-    error_console.print(f"Written to {path}", highlight=False)
-
-
 def show_explanation(explanation: PartyExplanation, *, told: str | None = None, as_json: bool = False) -> None:
     """Print the first rows' contributions, largest first, and the reasons; all there is to know, for machines.
 
@@ -190,19 +185,19 @@ def show_explanation(explanation: PartyExplanation, *, told: str | None = None, 
     if as_json:
         print_json(as_plain(explanation, told))
         return
-    output.print(_about(explanation), highlight=False, markup=False, soft_wrap=True)
+    tell(_about(explanation))
     outputs = explanation.chosen_outputs(told)
     for sample in range(min(SHOWN, len(explanation))):
         frame = explanation[sample].to_frame(outputs[[sample]])
         first = frame.iloc[0]
         title = f"row {first['row']}: {_named(explanation, first['output'])} {first['prediction']:.3f}"
         title += f", from a base value of {first['base_value']:.3f}"
-        output.print(f"\n{title}", style="bold", highlight=False, markup=False, soft_wrap=True)
+        tell(f"\n{title}", style="bold")
         print_table(_shown(frame, exact=explanation.exact), right=("value", "contribution"))
         for sentence in _sentences(explanation, sample, told):
-            output.print(f"• {sentence}", highlight=False, markup=False, soft_wrap=True)
+            tell(f"• {sentence}")
     if len(explanation) > SHOWN:
-        output.print(f"{len(explanation) - SHOWN} more rows: --csv, --html or --json give all of them.")
+        tell(f"{len(explanation) - SHOWN} more rows: --csv, --html or --json give all of them.")
 
 
 def _about(explanation: Explanation) -> str:

@@ -14,13 +14,15 @@ from rich.live import Live
 from dcshap.cli.backup import backup, restore
 from dcshap.cli.certificates import certificates
 from dcshap.cli.console import (
-    DebugOption,
     JsonOption,
     as_table,
+    command_group,
     error_console,
     output,
     print_json,
     print_table,
+    say,
+    tell,
     working,
 )
 from dcshap.cli.doctor import doctor
@@ -28,7 +30,7 @@ from dcshap.cli.explain import BackgroundOption, Index, ToldOption, as_plain, sh
 from dcshap.cli.fit import Model, estimator
 from dcshap.cli.service import service
 from dcshap.cli.simulate import simulate
-from dcshap.cli.sites import CollaborationArgument, Kind, analyst, audit, ledger, party, say
+from dcshap.cli.sites import CollaborationArgument, Kind, KitOption, TimeoutOption, analyst, audit, ledger, party
 from dcshap.cli.watch import watch
 from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
@@ -41,12 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["federation"]
 
-federation = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    help="Train and explain between separate organisations.",
-)
+federation = command_group("Train and explain between separate organisations.")
 federation.add_typer(party, name="party")
 federation.add_typer(analyst, name="analyst")
 federation.add_typer(certificates, name="certificates")
@@ -54,14 +51,12 @@ federation.add_typer(service, name="service")
 for each in (audit, ledger, simulate, doctor, backup, restore, watch):
     federation.command()(each)
 
-KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]
 RunningArgument = Annotated[
     str | None, typer.Argument(metavar="COLLABORATION", help="Which one; not needed while one is running alone.")
 ]
 PartiesOption = Annotated[list[str], typer.Option("--party", help="A party that takes part; repeat it.")]
 RecordsOption = Annotated[list[str], typer.Option(help="A record's identifier; repeat it.")]
 AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests that are answered at the same time.")]
-TimeoutOption = Annotated[float, typer.Option(help="Seconds that a site may take to answer.")]
 
 
 @federation.callback()
@@ -78,7 +73,6 @@ def _needs_extra() -> None:
 def init(
     project: Annotated[Path, typer.Argument(metavar="PROJECT", help="Who takes part, as YAML.")],
     out: Annotated[Path, typer.Option(help="A new folder.")] = Path("federation"),
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Write the profile, one file per participant, from which each asks for its certificate, and the job.
 
@@ -87,7 +81,7 @@ def init(
     from dcshap.federation.flare.provision import Project, init_project  # noqa: PLC0415 - an optional extra, as below
 
     for path in init_project(Project.load(project), out):
-        output.print(str(path), highlight=False)
+        tell(str(path))
 
 
 # --- whoever leads ---------------------------------------------------------------------------------------------------
@@ -107,7 +101,6 @@ def train(
     at_once: AtOnceOption = 8,
     timeout: TimeoutOption = 120.0,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Train a collaboration; a vertical one then answers requests.
 
@@ -137,7 +130,6 @@ def serve(
     at_once: AtOnceOption = 8,
     timeout: TimeoutOption = 120.0,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Have a vertical collaboration that was stopped answer again. After a restart it does so by itself.
 
@@ -154,7 +146,6 @@ def status(
     collaboration: RunningArgument = None,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """How far a collaboration is: phases, who has answered, bytes.
 
@@ -170,7 +161,6 @@ def models(
     collaboration: RunningArgument = None,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """List the trainings of a running collaboration that were put to use: number, when, model, records.
 
@@ -191,7 +181,6 @@ def stop(
     kit_folder: KitOption,
     collaboration: RunningArgument = None,
     timeout: TimeoutOption = 30.0,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """End a collaboration's run, until somebody calls `serve`. What was trained is kept.
 
@@ -217,7 +206,6 @@ def explain(
     told: ToldOption = None,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Explain the predictions of records of a running vertical collaboration.
 
@@ -238,7 +226,6 @@ def predict(
     view: Annotated[str, typer.Option(help="The view whose right is used: 'full', or a party's name.")] = "full",
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Predict records of a running vertical collaboration.
 
@@ -255,7 +242,7 @@ def predict(
 
 
 @federation.command()
-def demo(as_json: JsonOption = False, debug: DebugOption = False) -> None:  # noqa: ARG001
+def demo(as_json: JsonOption = False) -> None:
     """An analyst and three parties on this machine, as separate processes with real certificates. About a minute.
 
     Example: `dcshap federation demo`
@@ -274,14 +261,14 @@ def demo(as_json: JsonOption = False, debug: DebugOption = False) -> None:  # no
         )
         return
     for name, each in found.vertical.items():
-        output.print(f"\n[bold]{name}[/]: a record that three parties hold columns of")
+        tell(f"\n{name}: a record that three parties hold columns of", style="bold")
         show_explanation(each)
     for name, each in found.horizontal.items():
-        output.print(f"\n[bold]{name}[/] alone, after training with the others")
+        tell(f"\n{name} alone, after training with the others", style="bold")
         show_explanation(each)
     print_table(found.travelled, "What each role saw")
     took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in found.seconds.items())
-    output.print(f"{took}; {sum(found.seconds.values()):.0f} s in all", highlight=False)
+    tell(f"{took}; {sum(found.seconds.values()):.0f} s in all")
 
 
 # --- how it looks ----------------------------------------------------------------------------------------------------
@@ -336,9 +323,9 @@ def _show_status(told: dict[str, Any], *, as_json: bool) -> None:
         return
     output.print(_phases(told))
     connected, away = (", ".join(told.get(name, ())) or "–" for name in ("connected", "away"))
-    output.print(f"Connected: {connected}. Away: {away}.", highlight=False)
+    tell(f"Connected: {connected}. Away: {away}.")
     if told.get("models"):
         last = told["models"][-1]
         dropped = ", ".join(f"{count} of {name}" for name, count in last["dropped"].items())
         joined = f", of {last['records']} records that all parties hold (left out: {dropped})" if dropped else ""
-        output.print(f"Training {last['number']}: {last['model']}{joined}.", highlight=False)
+        tell(f"Training {last['number']}: {last['model']}{joined}.")

@@ -23,8 +23,8 @@ from dcshap import HorizontalCollaboration, VerticalCollaboration
 from dcshap._sources import is_database
 from dcshap.audit import Audit
 from dcshap.cli.audit import StrictOption, show_audit
-from dcshap.cli.columns import Columns
-from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
+from dcshap.cli.columns import CategoryOption, Columns, DropOption, OnehotOption
+from dcshap.cli.console import JsonOption, command_group, print_json, print_table, working
 from dcshap.cli.held_out import held_out_records, worth
 from dcshap.cli.tables import (
     About,
@@ -45,12 +45,7 @@ from dcshap.storage import require_writable
 
 __all__ = ["Model", "estimator", "fit"]
 
-fit = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    help="Train a collaboration on the parties' files.",
-)
+fit = command_group("Train a collaboration on the parties' files.")
 
 
 class Model(StrEnum):
@@ -82,17 +77,6 @@ NoiseOption = Annotated[float, typer.Option(help="Noise on rows that leave a par
 ReductionOption = Annotated[str, typer.Option(help="svd, pca, random or lpp.")]
 AnchorOption = Annotated[str, typer.Option(help="gaussian or uniform.")]
 SchemaOption = Annotated[Path | None, typer.Option(help="The agreed schema, as YAML; from the files by default.")]
-OnehotOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A category to encode as indicators; repeat it. All are by default where the span is supervised; naming "
-        "some leaves the others ordinal."
-    ),
-]
-CategoryOption = Annotated[
-    list[str] | None, typer.Option("--category", help="A column of numbers that are codes of categories; repeat it.")
-]
-DropOption = Annotated[list[str] | None, typer.Option("--drop", help="A column to leave out; repeat it.")]
 LabelsOption = Annotated[
     list[str] | None, typer.Option("--labels", metavar="OLD=NEW", help="A class that means another one; repeat it.")
 ]
@@ -135,14 +119,13 @@ def horizontal(
     instance_models: InstanceOption = False,
     strict: StrictOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Parties with the same columns of different rows.
 
     Example: `dcshap fit horizontal --party north=north.csv --party south=south.csv --target income --out run/`
     """
     require_writable(out)
-    reader, spellings = Reader(sep, keep_text, sql or ()), Spellings(labels)
+    reader, spellings = Reader(sep, keep_text, sql), Spellings(labels)
     data = {name: _rows_and_labels(reader, file, target, spellings, name) for name, file in named_files(party).items()}
     numbers = _require_target({name: y for name, (_, y) in data.items()}, target, regression, given=bool(labels))
     columns = Columns(schema, onehot or (), category or (), drop or (), supervised=span == "supervised")
@@ -206,7 +189,6 @@ def vertical(
     instance_models: InstanceOption = False,
     strict: StrictOption = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Parties with different columns of the same records; one of the files holds the target.
 
@@ -215,7 +197,7 @@ def vertical(
     require_writable(out)
     if target == identifier:
         raise InputError(f"The target and the record identifiers must be two columns. Got {target!r} for both.")
-    reader, spellings = Reader(sep, keep_text, sql or ()), Spellings(labels)
+    reader, spellings = Reader(sep, keep_text, sql), Spellings(labels)
     tables = {name: reader.read(f, party=name, index=identifier) for name, f in named_files(party).items()}
     holder = _holder(tables, target)
     outcome = spellings.apply(tables[holder].pop(target))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -43,6 +43,11 @@ class Commands(ReadableErrors):
         finally:
             self._listing = False
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`--debug` may stand anywhere in a command line."""
+        given = ["--debug"] if "--debug" in args else []
+        return super().parse_args(ctx, given + [each for each in args if each != "--debug"])
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature, as below
         """All commands, in the order of their use."""
         return list(COMMANDS)
@@ -67,5 +72,7 @@ app = typer.Typer(name="dcshap", cls=Commands, pretty_exceptions_enable=False, r
 
 
 @app.callback(no_args_is_help=True)
-def dcshap() -> None:
+def dcshap(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
     """Train one model on data that nobody may share, and get the same explanation of every prediction."""

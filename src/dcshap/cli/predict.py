@@ -10,7 +10,7 @@ import pandas as pd
 import typer
 
 from dcshap import HorizontalCollaboration
-from dcshap.cli.console import DebugOption, JsonOption, print_json, print_table, working
+from dcshap.cli.console import JsonOption, print_json, print_table, working
 from dcshap.cli.tables import (
     KeepTextOption,
     MissingOption,
@@ -41,14 +41,13 @@ def predict(
     sql: SqlOption = None,
     csv: Annotated[Path | None, typer.Option(help="Write the predictions to a csv file.")] = None,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Predict rows with a trained run.
 
     Example: `dcshap predict run/ --party north rows.csv`
     """
     require_folder_of(csv)
-    trained, absent = Run.load(run, Reader(sep, keep_text, sql or ())), absent_options(missing, unknown)
+    trained, absent = Run.load(run, Reader(sep, keep_text, sql)), absent_options(missing, unknown)
     with working("Predicting"):
         frame = _predictions(trained, rows, party, absent)
     if csv is not None:

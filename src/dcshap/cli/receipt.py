@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
+from dcshap.cli.console import JsonOption, command_group, print_json, say, tell
 from dcshap.cli.tables import Run
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
@@ -15,9 +15,7 @@ from dcshap.explanation.receipt import Concordance, Receipt, compare, read_openi
 
 __all__ = ["issue_receipts", "receipt", "require_signer"]
 
-receipt = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode="markdown", help="Check and compare signed receipts."
-)
+receipt = command_group("Check and compare signed receipts.")
 
 SHOWN = ("code", "party", "signer", "written", "run", "view", "index", "method", "model", "reference")
 
@@ -33,7 +31,6 @@ def verify(
     second: Annotated[Path | None, typer.Argument(metavar="[B]", help="Another party's, of the same records.")] = None,
     root: Annotated[Path | None, typer.Option(help="The federation's authority (rootCA.pem), to check names.")] = None,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Is a receipt as it was signed, and do two of them state the same explanation? Nobody's data are needed.
 
@@ -66,9 +63,9 @@ def _show_alone(receipts: list[Receipt], *, as_json: bool) -> None:
         print_json([_plain(each) for each in receipts])
         return
     for each in receipts:
-        output.print(f"Receipt {each.code} is as {each.party} signed it.", highlight=False, markup=False)
+        tell(f"Receipt {each.code} is as {each.party} signed it.")
         for name in SHOWN[2:]:
-            output.print(f"  {name:10} {getattr(each, name) or '–'}", highlight=False, markup=False)
+            tell(f"  {name:10} {getattr(each, name) or '–'}")
 
 
 def _show_compared(one: list[Receipt], other: list[Receipt], found: list[Concordance], *, as_json: bool) -> None:
@@ -79,8 +76,8 @@ def _show_compared(one: list[Receipt], other: list[Receipt], found: list[Concord
         )
         return
     for a, b, each in zip(one, other, found, strict=True):
-        output.print(f"{a.code} of {a.party} and {b.code} of {b.party}", style="bold", highlight=False, markup=False)
-        output.print(str(each), highlight=False, markup=False, soft_wrap=True)
+        tell(f"{a.code} of {a.party} and {b.code} of {b.party}", style="bold")
+        tell(str(each))
 
 
 def _findings(found: Concordance) -> list[dict[str, str]]:
@@ -102,9 +99,7 @@ def issue_receipts(trained: Run, explanation: PartyExplanation, path: Path, *, o
         raise InputError(f"--openings must hold one opening per row. Got {len(codes)} for {len(explanation)} rows.")
     issued = [trained.collaboration.receipt(explanation, sample=at, opening=code) for at, code in enumerate(codes)]
     beside = write_receipts(path, issued)
-    error_console.print(
+    say(
         f"Receipts written to {path}. Who has their openings, in {beside}, can check which record each is of: give "
-        f"them only to those who may know the record.",
-        highlight=False,
-        markup=False,
+        f"them only to those who may know the record."
     )

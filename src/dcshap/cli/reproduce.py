@@ -9,7 +9,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from dcshap.cli.console import DebugOption, JsonOption, note, output, print_json, print_table
+from dcshap.cli.console import JsonOption, note, print_json, print_table, tell
 from dcshap.paper import ALL, EXPERIMENTS, Options, Reproduction
 from dcshap.paper import reproduce as run_experiments
 from dcshap.paper.settings import DATASETS, SETTINGS
@@ -37,7 +37,6 @@ def reproduce(
     ),
     jobs: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """The experiments of the paper on the real data. `all` takes some minutes; a run that is stopped can go on.
 
@@ -68,12 +67,12 @@ def _listed(given: list[str] | None, *, lower: bool = False) -> tuple[str, ...] 
 
 def _show(found: Reproduction, page: Path, *, seconds: float) -> None:
     for name, outcome in found.outcomes.items():
-        output.print(f"\n[bold]{EXPERIMENTS[name].title}[/]", highlight=False)
+        tell(f"\n{EXPERIMENTS[name].title}", style="bold")
         for caption, frame in outcome.tables.items():
             print_table(frame, caption)
     if found.targets:
         shown = pd.DataFrame([target.row() for target in found.targets])
         print_table(shown[["target", "found", "met"]], "What it must show")
     for why in dict.fromkeys(target.why for target in found.targets if target.why):
-        output.print(why, highlight=False, soft_wrap=True)
-    output.print(f"Report: [bold]{page}[/] ({seconds:.0f} s)", highlight=False)
+        tell(why)
+    tell(f"Report: {page} ({seconds:.0f} s)", style="bold")

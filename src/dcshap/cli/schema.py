@@ -10,8 +10,8 @@ import pandas as pd
 import typer
 
 from dcshap import Schema
-from dcshap.cli.columns import Columns
-from dcshap.cli.console import DebugOption, JsonOption, note, output, print_json, print_table
+from dcshap.cli.columns import CategoryOption, Columns, DropOption, OnehotOption
+from dcshap.cli.console import JsonOption, command_group, note, print_json, print_table, tell
 from dcshap.cli.tables import KeepTextOption, Reader, SepOption, SqlOption, require_folder_of, show_unknown_categories
 from dcshap.exceptions import InputError, SchemaError
 from dcshap.schema import Category, Column, Date, Number
@@ -21,12 +21,7 @@ from dcshap.schema.dates import date_of
 
 __all__ = ["schema"]
 
-schema = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    help="Build, check, explain and merge the schema that parties agree on.",
-)
+schema = command_group("Build, check, explain and merge the schema that parties agree on.")
 
 SHOWN = 8
 
@@ -39,22 +34,14 @@ OutOption = Annotated[Path, typer.Option(help="The YAML file to write.")]
 def make(
     files: FilesArgument,
     out: OutOption,
-    drop: Annotated[
-        list[str] | None, typer.Option("--drop", help="A column to leave out: target, identifiers; repeat it.")
-    ] = None,
-    category: Annotated[
-        list[str] | None, typer.Option("--category", help="A column of numbers that are codes of categories.")
-    ] = None,
-    onehot: Annotated[
-        list[str] | None,
-        typer.Option(help="A category to encode as indicators; all by default, naming some leaves the others ordinal."),
-    ] = None,
+    drop: DropOption = None,
+    category: CategoryOption = None,
+    onehot: OnehotOption = None,
     at_least: Annotated[int, typer.Option(help="Rows that every range and category must rest on.")] = AT_LEAST,
     exact: Annotated[bool, typer.Option("--exact", help="As the tables are: not to be shown to others.")] = False,
     sep: SepOption = None,
     keep_text: KeepTextOption = False,
     sql: SqlOption = None,
-    debug: DebugOption = False,  # noqa: ARG001 - read where errors are shown
 ) -> None:
     """Build a schema from tables, coarse enough to be shown to the other parties.
 
@@ -63,7 +50,7 @@ def make(
     Example: `dcshap schema make north.csv --drop income --out schema.yaml`
     """
     require_folder_of(out)
-    reader = Reader(sep, keep_text, sql or ())
+    reader = Reader(sep, keep_text, sql)
     tables = {file: reader.read(file) for file in files}
     found, cut = Columns(None, onehot or (), category or (), drop or ()).of(tables)
     if not exact:
@@ -82,13 +69,12 @@ def check(
     keep_text: KeepTextOption = False,
     sql: SqlOption = None,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Check tables against a schema. The exit code is 1 where one does not fit.
 
     Example: `dcshap schema check schema.yaml north.csv`
     """
-    agreed, reader = Schema.load(path), Reader(sep, keep_text, sql or ())
+    agreed, reader = Schema.load(path), Reader(sep, keep_text, sql)
     found = []
     for file in files:
         table = reader.read(file)
@@ -107,7 +93,7 @@ def check(
 
 
 @schema.command()
-def show(path: SchemaArgument, as_json: JsonOption = False, debug: DebugOption = False) -> None:  # noqa: ARG001
+def show(path: SchemaArgument, as_json: JsonOption = False) -> None:
     """Explain a schema in words.
 
     Example: `dcshap schema show schema.yaml`
@@ -117,14 +103,13 @@ def show(path: SchemaArgument, as_json: JsonOption = False, debug: DebugOption =
         print_json(found.to_dict() | {"fingerprint": found.fingerprint})
         return
     _print(found, str(path))
-    output.print(f"Fingerprint {found.fingerprint[:16]}: equal wherever the schema is.", highlight=False)
+    tell(f"Fingerprint {found.fingerprint[:16]}: equal wherever the schema is.")
 
 
 @schema.command("merge")
 def merge_files(
     paths: Annotated[list[Path], typer.Argument(metavar="SCHEMAS...", help="Schemas, as YAML.")],
     out: OutOption,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Merge the schemas of several parties: ranges and categories cover all of them.
 

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from dcshap.cli.console import DebugOption, output
-from dcshap.cli.sites import KitArgument, say
+from dcshap.cli.console import command_group, say, tell
+from dcshap.cli.sites import KitArgument
 
 __all__ = ["service"]
 
-service = typer.Typer(no_args_is_help=True, help="A site as a systemd service.")
+service = command_group("A site as a systemd service.")
 
 
 @service.callback()
@@ -29,7 +29,6 @@ def install(
     write: Annotated[
         Path | None, typer.Option(help="A folder to write the unit to, e.g. /etc/systemd/system; else it is printed.")
     ] = None,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Print the systemd unit of a site, or write it.
 
@@ -41,7 +40,7 @@ def install(
     kit = Kit.load(folder)
     text, name = unit_of(kit, user=user or getpass.getuser(), health=health), unit_name(kit)
     if write is None:
-        output.print(text, highlight=False, soft_wrap=True, markup=False)
+        tell(text)
         return
     (write / name).write_text(text, encoding="utf-8")
     say(f"{write / name} is written. Next: systemctl daemon-reload && systemctl enable --now {name}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json
+from dcshap.cli.console import JsonOption, error_console, print_json, tell
 
 if TYPE_CHECKING:
     from dcshap.federation.rehearsal.programme import Totals
@@ -23,7 +23,6 @@ def simulate(
         bool, typer.Option("--every-fault", help="Every single fault at every step instead.")
     ] = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Rehearse a federation: messages are lost, doubled, delayed and damaged, processes end, disks fail.
 
@@ -48,9 +47,9 @@ def simulate(
     if as_json:
         print_json(asdict(found))
     else:
-        output.print(_words(found))
+        tell(_words(found))
         for failure in found.failures:
-            output.print(failure, highlight=False)
+            tell(failure)
     if found.failures:
         raise typer.Exit(1)
 

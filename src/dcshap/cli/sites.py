@@ -13,7 +13,7 @@ import yaml
 
 from dcshap.audit.release import N_ROWS
 from dcshap.cli.audit import StrictOption, ThresholdOption, report_audit, thresholds_of
-from dcshap.cli.console import DebugOption, JsonOption, error_console, output, print_json, print_table, working
+from dcshap.cli.console import JsonOption, command_group, print_json, print_table, say, tell, working
 from dcshap.cli.explain import show_explanation
 from dcshap.cli.tables import (
     KeepTextOption,
@@ -29,10 +29,20 @@ from dcshap.exceptions import InputError
 if TYPE_CHECKING:
     from dcshap.federation.site.configuration import Right
 
-__all__ = ["CollaborationArgument", "Kind", "KitArgument", "analyst", "audit", "ledger", "party", "say"]
+__all__ = [
+    "CollaborationArgument",
+    "Kind",
+    "KitArgument",
+    "KitOption",
+    "TimeoutOption",
+    "analyst",
+    "audit",
+    "ledger",
+    "party",
+]
 
-party = typer.Typer(no_args_is_help=True, help="A party: an organisation that holds data.")
-analyst = typer.Typer(no_args_is_help=True, help="The analyst: integrates and trains, and sees no data.")
+party = command_group("A party: an organisation that holds data.")
+analyst = command_group("The analyst: integrates and trains, and sees no data.")
 
 
 class Kind(StrEnum):
@@ -50,7 +60,9 @@ class Task(StrEnum):
 
 
 KitArgument = Annotated[Path, typer.Argument(metavar="KIT", help="The participant's own folder.", envvar="DCSHAP_KIT")]
+KitOption = Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")]
 CollaborationArgument = Annotated[str, typer.Argument(metavar="COLLABORATION")]
+TimeoutOption = Annotated[float, typer.Option(help="Seconds that a site may take to answer.")]
 HealthOption = Annotated[
     int | None, typer.Option(help="A port on loopback that answers /healthz, /readyz and /metrics; none by default.")
 ]
@@ -95,7 +107,6 @@ def party_init(
         list[str] | None,
         typer.Option(metavar="WHO=VIEWS:BUDGET", help="Who may ask, e.g. officer@bank.org=bank,full:100."),
     ] = None,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Configure a party: check its table against the agreed schema, and make its kit safe.
 
@@ -125,16 +136,14 @@ def party_init(
     kit = Kit.load(folder, "party")
     rights = dict(_right(entry, views=("full", kit.name, *partner)) for entry in allow or [])
     found = init_party(kit, collaboration, settings, rights=rights)
-    output.print(
+    tell(
         f"{found.rows} rows of {len(found.columns)} columns fit the schema; they will be represented in "
-        f"{found.dimensions} dimensions. Written to {found.config}",
-        highlight=False,
-        soft_wrap=True,
+        f"{found.dimensions} dimensions. Written to {found.config}"
     )
 
 
 @party.command("start")
-def party_start(folder: KitArgument, health: HealthOption = None, debug: DebugOption = False) -> None:  # noqa: ARG001
+def party_start(folder: KitArgument, health: HealthOption = None) -> None:
     """Take part, until interrupted.
 
     Example: `dcshap federation party start KIT`
@@ -158,7 +167,6 @@ def party_explain(
     keep_text: KeepTextOption = False,
     sql: SqlOption = None,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Explain rows of a horizontal collaboration, with no network at all.
 
@@ -169,7 +177,7 @@ def party_explain(
     from dcshap.federation.site.party_site import load_trained  # noqa: PLC0415
 
     trained = load_trained(SiteConfig.load(folder), collaboration)
-    schema, table = trained.agreement.schema, Reader(sep, keep_text, sql or ()).read(rows, party=trained.name)
+    schema, table = trained.agreement.schema, Reader(sep, keep_text, sql).read(rows, party=trained.name)
     known = known_columns(table, schema.names, rows, target=trained.target)
     show_unknown_categories(known, schema, rows)
     show_explanation(explain_rows(trained, known), as_json=as_json)
@@ -182,7 +190,6 @@ def analyst_start(
         str | None, typer.Option(help="The address to listen on; the one that the server's name stands for by default.")
     ] = None,
     health: HealthOption = None,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Run the analyst's server, until interrupted. What served before serves again by itself.
 
@@ -210,7 +217,6 @@ def audit(
     seed: Annotated[int, typer.Option(help="A seed for the audit's own draws.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write a page with what was found.")] = None,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Attack what a party would send, or has sent, at its own site; nothing leaves. Exits with 0 pass, 1 warn, 2 fail.
 
@@ -236,7 +242,6 @@ def ledger(
     folder: KitArgument,
     archive: Annotated[bool, typer.Option("--archive", help="Close the file and begin another.")] = False,
     as_json: JsonOption = False,
-    debug: DebugOption = False,  # noqa: ARG001
 ) -> None:
     """Show and verify a site's ledger: every message that left it.
 
@@ -265,15 +270,10 @@ def ledger(
     table = pd.DataFrame(rows, columns=["when", "to", "what", "shapes", "bytes", "for", "records", "units"])
     print_table(table, f"{count} lines of {folder.name}; the chain is whole", right=("bytes", "records", "units"))
     for name, epsilon in spent.items():
-        output.print(f"Differential privacy that all trainings of {name} have spent: ε = {epsilon:g}", highlight=False)
+        tell(f"Differential privacy that all trainings of {name} have spent: ε = {epsilon:g}")
 
 
 # --- how options read, and how it looks ------------------------------------------------------------------------------
-
-
-def say(text: str) -> None:
-    """Tell the user what happens; on stderr, because it is no result."""
-    error_console.print(text, highlight=False, soft_wrap=True)
 
 
 def _settings(entries: list[str]) -> dict[str, Any]:

@@ -71,13 +71,13 @@ class Reader:
     ----------
     sep : str, optional
     keep_text : bool
-    queries : sequence of str
+    queries : sequence of str, optional
         For databases; `NAME=QUERY` is one party's.
     """
 
     sep: str | None = None
     keep_text: bool = False
-    queries: Sequence[str] = ()
+    queries: Sequence[str] | None = None
 
     def read(self, source: str | Path, *, party: str = "", index: str | None = None) -> pd.DataFrame:
         """A table, optionally with a column as the record identifier."""
@@ -91,8 +91,9 @@ class Reader:
         return table
 
     def _query(self, party: str) -> str:
-        own = [entry.partition("=")[2] for entry in self.queries if party and entry.startswith(f"{party}=")]
-        common = [entry for entry in self.queries if not re.match(r"[\w@.-]+=", entry)]
+        queries = self.queries or ()
+        own = [entry.partition("=")[2] for entry in queries if party and entry.startswith(f"{party}=")]
+        common = [entry for entry in queries if not re.match(r"[\w@.-]+=", entry)]
         if not own + common:
             raise InputError("A database needs a query: give it with --sql.")
         return (own + common)[0]

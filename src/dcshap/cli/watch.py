@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
@@ -11,7 +10,8 @@ import typer
 from rich.console import Group
 from rich.live import Live
 
-from dcshap.cli.console import DebugOption, as_table, output
+from dcshap.cli.console import as_table, output
+from dcshap.cli.sites import KitOption, TimeoutOption
 from dcshap.exceptions import FederationError
 
 if TYPE_CHECKING:
@@ -21,11 +21,10 @@ __all__ = ["look", "watch"]
 
 
 def watch(
-    kit_folder: Annotated[Path, typer.Option("--kit", help="The folder of whoever asks.", envvar="DCSHAP_KIT")],
+    kit_folder: KitOption,
     every: Annotated[float, typer.Option(min=0.5, help="Seconds between looks.")] = 2.0,
     looks: Annotated[int, typer.Option(min=0, help="How often to look; 0 until interrupted.")] = 0,
-    timeout: Annotated[float, typer.Option(help="Seconds that a site may take to answer.")] = 30.0,
-    debug: DebugOption = False,  # noqa: ARG001
+    timeout: TimeoutOption = 30.0,
 ) -> None:
     """Show who is connected, what runs, how many bytes travel and what went wrong last, until interrupted.
 
