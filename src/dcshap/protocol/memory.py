@@ -37,14 +37,7 @@ def run_in_memory(protocol: Protocol, cast: Cast, roles: Mapping[str, Any], *, c
 
 
 class MemoryCarrier(Carrier):
-    """One role's way to the others of its process.
-
-    Parameters
-    ----------
-    me : str
-    nodes : mapping of name to Node
-    record : callable
-    """
+    """One role's way to the others of its process."""
 
     def __init__(self, me: str, nodes: Mapping[str, Node], record: Record) -> None:
         self._me, self._nodes, self._record = me, nodes, record

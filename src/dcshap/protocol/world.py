@@ -185,12 +185,7 @@ class World(Machine):
 
 
 class FaultyDisk(Disk):
-    """A disk whose changes fail as the world says. What a process that has ended would still write is not written.
-
-    Parameters
-    ----------
-    world : World
-    """
+    """A disk whose changes fail as the world says. What a process that has ended would still write is not written."""
 
     def __init__(self, world: World) -> None:
         self._world = world

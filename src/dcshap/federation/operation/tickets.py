@@ -38,12 +38,7 @@ class _Request:
 
 
 class Tickets:
-    """Answers up to a set number of requests at the same time; the rest wait in order.
-
-    Parameters
-    ----------
-    at_once : int
-    """
+    """Answers up to a set number of requests at the same time; the rest wait in order."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._threads = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="answering")

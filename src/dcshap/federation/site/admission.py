@@ -151,10 +151,6 @@ class Declining:
 
     It forwards a request that the others cannot answer either, for it is not signed: whoever carries the messages sees
     the same ones, of the same sizes, whichever party it is that lacks a record.
-
-    Parameters
-    ----------
-    request : Request
     """
 
     def __init__(self, request: Request) -> None:

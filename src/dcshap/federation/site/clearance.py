@@ -35,14 +35,7 @@ _ROWS = 1000  # that are attacked before a training; the command `audit` looks a
 
 
 class Clearance:
-    """A party's audits of what it sends in one collaboration.
-
-    Parameters
-    ----------
-    config : SiteConfig
-    collaboration : str
-    ledger : Ledger
-    """
+    """A party's audits of what it sends in one collaboration."""
 
     def __init__(self, config: SiteConfig, collaboration: str, ledger: Ledger) -> None:
         self._config, self._collaboration, self._ledger = config, collaboration, ledger

@@ -110,13 +110,7 @@ class KeepingParty:
 
 
 class KeepingAnalyst:
-    """The analyst's result, kept in its folder.
-
-    Parameters
-    ----------
-    analyst : Analyst
-    runs : Runs
-    """
+    """The analyst's result, kept in its folder."""
 
     def __init__(self, analyst: Analyst, runs: Runs) -> None:
         self._analyst, self._runs = analyst, runs

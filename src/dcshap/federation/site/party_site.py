@@ -44,15 +44,7 @@ _WARM_UP = 12  # players of the game that a party explains to nobody, so that co
 
 
 class PartySite:
-    """A party and all its sessions.
-
-    Parameters
-    ----------
-    config : SiteConfig
-    identity : Identity
-    collaboration : str
-    network : Network
-    """
+    """A party and all its sessions."""
 
     def __init__(self, config: SiteConfig, identity: Identity, *, collaboration: str, network: Network) -> None:
         if identity.name != config.party:

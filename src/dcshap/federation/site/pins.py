@@ -20,12 +20,7 @@ _FILE = "partners.json"
 
 
 class Pins:
-    """The fingerprints that a party remembers in a collaboration's folder.
-
-    Parameters
-    ----------
-    folder : path
-    """
+    """The fingerprints that a party remembers in a collaboration's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _FILE

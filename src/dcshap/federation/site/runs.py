@@ -23,12 +23,7 @@ _VERSION = 1  # of the file; what has none is of the first
 
 
 class Runs:
-    """The trainings in a collaboration's folder.
-
-    Parameters
-    ----------
-    folder : path
-    """
+    """The trainings in a collaboration's folder."""
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
