@@ -219,7 +219,8 @@ def coalition_shapley_values(
     array([[4., 4.]])
     """
     asked, names = Options(index, **options), tuple(feature_names)
-    points = CoalitionPoints(points_of, n_samples, len(names), null_players)
+    null = np.zeros((n_samples, len(names)), dtype=bool) if null_players is None else null_players
+    points = CoalitionPoints(points_of, null)
     return _explained(predict, points, asked, names=names, blocks=blocks, view=view, data=None, reference=None)
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.shapley.game.coalitions import doubled
-from dcshap.shapley.game.games import Span, Unions
+from dcshap.shapley.game.games import Points, Span, Unions
 
 __all__ = ["AdditivePoints"]
 
 
 @dataclass(frozen=True)
-class AdditivePoints:
+class AdditivePoints(Points):
     """Points that are a base plus the offsets of the players who are in.
 
     Parameters
@@ -43,11 +43,6 @@ class AdditivePoints:
         return int(self.offsets.shape[1])
 
     @property
-    def n_rows(self) -> int:
-        """One point per coalition."""
-        return 1
-
-    @property
     def width(self) -> int:
         """How many coordinates a point has."""
         return int(self.offsets.shape[2])
@@ -63,15 +58,6 @@ class AdditivePoints:
         return True
 
     @property
-    def are_sums_of_each_row(self) -> bool:
-        """There is one."""
-        return True
-
-    def of_base(self, row: int) -> AdditivePoints:  # noqa: ARG002 - there is one
-        """The points themselves."""
-        return self
-
-    @property
     def are_numbers(self) -> bool:
         """On a grid, points are no longer sums."""
         return self.resolution == 0.0
@@ -84,13 +70,6 @@ class AdditivePoints:
     def added(self, sample: int, weights: FloatArray) -> FloatArray:
         """What each player adds to linear maps (d, h) of a point, shape (1, n_players, h)."""
         return np.asarray((self.offsets[sample] @ weights)[None])
-
-    def numbers(self, rows: FloatArray) -> FloatArray:
-        """Points are numbers."""
-        return rows
-
-    def column_owners(self) -> None:
-        """Any player may change any coordinate."""
 
     def null_players(self) -> BoolArray:
         """Players whose offset is zero, shape (n_samples, n_players)."""
@@ -126,10 +105,6 @@ class AdditivePoints:
                 for union in mine:
                     full[sample] += self.offsets[sample, list(union)].sum(axis=0)
         return self._on_grid(self.base), self._on_grid(full)
-
-    def stacked(self, parts: Sequence[FloatArray]) -> FloatArray:
-        """Several arrays of points as one."""
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def additive(self, spans: Sequence[Span]) -> tuple[FloatArray, FloatArray]:
         """Bases (n_spans, d), and what each union adds (n_spans, n_unions, d)."""

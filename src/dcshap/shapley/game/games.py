@@ -21,6 +21,7 @@ __all__ = ["Evaluator", "Game", "Games", "ModelEvaluator", "Points", "SampleGame
 
 
 Unions = tuple[tuple[int, ...], ...]
+_NO_SUMS = "These points are not sums of what players add."
 
 
 class Game(Protocol):
@@ -76,7 +77,10 @@ class Span:
 
 
 class Points(Protocol):
-    """Where the rows that a model sees come from."""
+    """Where the rows that a model sees come from.
+
+    The methods with a body suit points of numbers, one per coalition, of which nothing more is known.
+    """
 
     @property
     def n_samples(self) -> int:
@@ -89,6 +93,7 @@ class Points(Protocol):
     @property
     def n_rows(self) -> int:
         """How many rows the model sees for one coalition; their answers are averaged."""
+        return 1
 
     @property
     def width(self) -> int:
@@ -111,36 +116,45 @@ class Points(Protocol):
 
     def stacked(self, parts: Sequence[Any]) -> Any:
         """Several such tables as one."""
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @property
     def are_sums(self) -> bool:
         """Whether rows are points of real numbers, to which each player adds something."""
+        return False
 
     @property
     def are_sums_of_each_row(self) -> bool:
         """Whether that holds for each reference row by itself, as `of_base` takes them."""
+        return self.are_sums
 
-    def of_base(self, row: int) -> Points:
+    def of_base(self, row: int) -> Points:  # noqa: ARG002 - there is one
         """The same games against one of the reference rows."""
+        return self
 
     @property
     def are_numbers(self) -> bool:
         """Whether rows, of which there may be several for one coalition, are exactly such sums."""
+        return False
 
     def linear_ends(self, sample: int) -> tuple[FloatArray, FloatArray]:
-        """The empty and the grand coalition's rows as numbers, both of shape (n_rows, d) or (1, d)."""
+        """Of such sums: the empty and the grand coalition's rows, both of shape (n_rows, d) or (1, d)."""
+        raise TypeError(_NO_SUMS)
 
     def added(self, sample: int, weights: FloatArray) -> FloatArray:
-        """What each player adds to linear maps (d, h) of a row, shape (n_rows, n_players, h)."""
+        """Of such sums: what each player adds to linear maps (d, h) of a row, shape (n_rows, n_players, h)."""
+        raise TypeError(_NO_SUMS)
 
     def numbers(self, rows: Any) -> FloatArray:
         """Rows as numbers."""
+        return np.asarray(rows, dtype=np.float64)
 
     def column_owners(self) -> IntArray | None:
         """The player of each column of a row; None where a player may change any column."""
+        return None
 
     def additive(self, spans: Sequence[Span]) -> tuple[FloatArray, FloatArray]:
-        """Bases and offsets whose subset sums are the rows, of spans with equally many unions.
+        """Where rows are sums: bases and offsets whose subset sums they are, of spans with equally many unions.
 
         The sums may differ from the rows by rounding, and by no more than `slack` in every coordinate.
 
@@ -149,10 +163,12 @@ class Points(Protocol):
         bases : array of shape (n_spans, d)
         offsets : array of shape (n_spans, n_unions, d)
         """
+        raise TypeError(_NO_SUMS)
 
     @property
     def slack(self) -> float:
         """How far a row may be from the sum it stands for, beside rounding of floats."""
+        return 0.0
 
 
 class Evaluator(Protocol):
@@ -160,15 +176,18 @@ class Evaluator(Protocol):
 
     @property
     def in_threads(self) -> bool:
-        """Whether several evaluations run at once in one process."""
+        """Whether several evaluations run at once in one process; those of a model written in Python do not."""
+        return False
 
     @property
     def complement(self) -> bool:
         """Whether values are of the second of two outputs only, the first being 1 less the second."""
+        return False
 
     @property
     def of_rows(self) -> Callable[[FloatArray], FloatArray] | None:
         """Values (n, n_outputs) of any rows (n, d), if that is faster than asking the model."""
+        return None
 
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans; those of a group are over the same coalitions.
@@ -180,24 +199,10 @@ class Evaluator(Protocol):
 
 
 @dataclass(frozen=True)
-class ModelEvaluator:
+class ModelEvaluator(Evaluator):
     """The general way: one call of the model for everything."""
 
     predict: Predict
-
-    @property
-    def in_threads(self) -> bool:
-        """Whether several evaluations run at once in one process; a model written in Python would not."""
-        return False
-
-    @property
-    def complement(self) -> bool:
-        """All outputs are the model's."""
-        return False
-
-    @property
-    def of_rows(self) -> None:
-        """Nothing is faster than asking the model."""
 
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans, shapes (len(span), n_spans, n_outputs)."""

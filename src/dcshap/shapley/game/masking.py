@@ -12,13 +12,13 @@ import numpy as np
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.shapley.game.cells import ArrayCells, Cells
 from dcshap.shapley.game.coalitions import membership
-from dcshap.shapley.game.games import Span, Unions
+from dcshap.shapley.game.games import Points, Span, Unions
 
 __all__ = ["MaskedRows"]
 
 
 @dataclass(frozen=True)
-class MaskedRows:
+class MaskedRows(Points):
     """Rows in which each player's columns hold the sample's cells or the reference's.
 
     Parameters
@@ -50,11 +50,6 @@ class MaskedRows:
     def width(self) -> int:
         """How many columns a row has."""
         return int(self.cells.X.shape[1])
-
-    @property
-    def slack(self) -> float:
-        """Rows are the sums they stand for, but for rounding."""
-        return 0.0
 
     @property
     def are_sums(self) -> bool:
@@ -97,10 +92,6 @@ class MaskedRows:
         if self.n_players == self.width:
             return np.asarray(parts)
         return np.asarray(np.add.reduceat(parts, np.flatnonzero(np.diff(owners[order], prepend=-1)), axis=1))
-
-    def numbers(self, rows: Any) -> FloatArray:
-        """Rows as numbers."""
-        return np.asarray(rows, dtype=np.float64)
 
     def column_owners(self) -> IntArray:
         """The player of each column."""

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from dcshap._typing import BoolArray, FloatArray, IntArray
-from dcshap.shapley.game.games import Points, Span
+from dcshap.shapley.game.games import Evaluator, Points, Span
 from dcshap.shapley.game.model import Predict, answers
 from dcshap.shapley.models.knn_kernel import TILE, Nominated, Sums, Tiles, nominate, nominate_each
 from dcshap.shapley.models.knn_votes import ASK, UNSURE, Answered, Asked, Rule, Voters, tally, tally_directly
@@ -53,7 +53,7 @@ class TrainingPoints:
 
 
 @dataclass(frozen=True)
-class NeighborsEvaluator:
+class NeighborsEvaluator(Evaluator):
     """Evaluates games of a k-nearest-neighbours model; where the model's pick among ties matters, asks it."""
 
     predict: Predict
@@ -66,11 +66,6 @@ class NeighborsEvaluator:
     def in_threads(self) -> bool:
         """The kernel releases the interpreter's lock, and so do scikit-learn's trees."""
         return True
-
-    @property
-    def complement(self) -> bool:
-        """All outputs are the model's."""
-        return False
 
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans, shapes (len(span), n_spans, n_outputs)."""

@@ -28,7 +28,7 @@ from sklearn.utils.extmath import softmax
 
 from dcshap._typing import FloatArray
 from dcshap.shapley.game.coalitions import doubled
-from dcshap.shapley.game.games import Points, Span
+from dcshap.shapley.game.games import Evaluator, Points, Span
 from dcshap.shapley.game.model import Predict
 
 __all__ = ["LinearEvaluator", "linear_evaluator"]
@@ -42,7 +42,7 @@ _IN_CACHE = 1 << 17
 
 
 @dataclass(frozen=True)
-class LinearEvaluator:
+class LinearEvaluator(Evaluator):
     """Evaluates games of a model that is a linear map followed by something else.
 
     Parameters
@@ -62,12 +62,8 @@ class LinearEvaluator:
 
     @property
     def in_threads(self) -> bool:
-        """It is array arithmetic all through."""
+        """Always true: it is array arithmetic."""
         return True
-
-    @property
-    def of_rows(self) -> None:
-        """The model itself is as fast."""
 
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans, shapes (len(span), n_spans, n_outputs)."""
