@@ -13,7 +13,7 @@ from dcshap.storage.folders import (
     write_folder,
     write_tree,
 )
-from dcshap.storage.private import write_once, write_private
+from dcshap.storage.private import read_private, write_once, write_private
 
 __all__ = [
     "PLAIN",
@@ -23,6 +23,7 @@ __all__ = [
     "plain",
     "read_folder",
     "read_model",
+    "read_private",
     "require_trusted_tree",
     "require_writable",
     "write_folder",

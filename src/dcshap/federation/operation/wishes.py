@@ -9,13 +9,12 @@ from typing import Any
 
 from dcshap._disk import remove
 from dcshap.exceptions import StorageError
-from dcshap.storage import write_private
+from dcshap.storage import read_private, write_private
 
 __all__ = ["AGAIN", "Wish", "drop_wish", "keep_wish", "order_to_end", "read_wishes"]
 
 AGAIN = "dcshap_again"  # in a job's description: it has trained before, and goes on from that
 _FILE = "serving.json"
-_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def keep_wish(folder: Path, collaboration: str, job: str) -> None:
         before = _read(path).job if path.exists() else ""
     except StorageError:
         before = ""  # what is damaged is written anew
-    content = {"version": _VERSION, "collaboration": collaboration, "job": job}
+    content = {"version": 1, "collaboration": collaboration, "job": job}
     write_private(path, json.dumps(content | {"before": "" if before == job else before}))
 
 
@@ -77,10 +76,7 @@ def _path(folder: Path, collaboration: str) -> Path:
 
 
 def _read(path: Path) -> Wish:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if content["version"] > _VERSION:
-            raise StorageError(f"{path} was written by a newer dcshap: install that, or `serve` the collaboration.")
+    def wish(content: Any) -> Wish:
         return Wish(str(content["collaboration"]), str(content["job"]), str(content.get("before", "")))
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise StorageError(f"{path} is damaged: `serve` the collaboration again.") from error
+
+    return read_private(path, wish, remedy="`serve` the collaboration again")

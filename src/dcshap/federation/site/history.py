@@ -8,13 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dcshap._machine import now
-from dcshap.exceptions import StorageError
-from dcshap.storage import write_private
+from dcshap.storage import read_private, write_private
 
 __all__ = ["History", "Trained"]
 
 _FILE = "models.json"
-_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -46,27 +44,19 @@ class Trained:
 
 
 class History:
-    """A collaboration's list of trainings.
-
-    Parameters
-    ----------
-    folder : path
-    """
+    """The list of trainings in a collaboration's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _FILE
 
     def all(self) -> list[Trained]:
         """All trainings, the newest last."""
-        if not self._path.exists():
-            return []
-        try:
-            content = json.loads(self._path.read_text(encoding="utf-8"))
-            if content["version"] > _VERSION:
-                raise StorageError(f"{self._path} was written by a newer dcshap: install that.")
-            return [Trained(**each) for each in content["models"]]
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise StorageError(f"{self._path} is damaged. It can be removed; nothing else needs it.") from error
+        return read_private(
+            self._path,
+            lambda content: [Trained(**each) for each in content["models"]],
+            otherwise=list[Trained](),
+            remedy="remove it; nothing else needs it",
+        )
 
     def add(self, run: str, model: str, parties: list[str], *, records: int | None, dropped: dict[str, int]) -> Trained:
         """Note a training that was put to use."""
@@ -74,5 +64,5 @@ class History:
         at = datetime.fromtimestamp(now(), UTC).isoformat(timespec="seconds")
         made = Trained(len(before) + 1, run, at, model, parties, records, dropped)
         models = [asdict(each) for each in (*before, made)]
-        write_private(self._path, json.dumps({"version": _VERSION, "models": models}))
+        write_private(self._path, json.dumps({"version": 1, "models": models}))
         return made

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from dcshap.exceptions import InputError, PrivacyError, StorageError
+from dcshap.exceptions import InputError, PrivacyError
 from dcshap.federation.seals.identity import Certificate
-from dcshap.storage import write_private
+from dcshap.storage import read_private, write_private
 
 __all__ = ["Pins"]
 
@@ -53,9 +53,9 @@ class Pins:
         write_private(self._path, json.dumps(known | {name: ":".join(parts)}))
 
     def _known(self) -> dict[str, str]:
-        if not self._path.exists():
-            return {}
-        try:
-            return {str(name): str(each) for name, each in json.loads(self._path.read_text(encoding="utf-8")).items()}
-        except (OSError, ValueError, AttributeError) as error:
-            raise StorageError(f"{self._path} is damaged.") from error
+        return read_private(
+            self._path,
+            lambda content: {str(name): str(each) for name, each in content.items()},
+            otherwise=dict[str, str](),
+            remedy="put it back from a backup, or remove it if partners tell you their fingerprints anew",
+        )

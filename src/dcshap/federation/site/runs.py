@@ -13,13 +13,12 @@ from pathlib import Path
 
 from dcshap._disk import remove
 from dcshap.exceptions import ProtocolError, StorageError
-from dcshap.storage import write_private
+from dcshap.storage import read_private, write_private
 
 __all__ = ["Runs"]
 
 _FILE = "run.json"
 _BEGINS = "run-"
-_VERSION = 1  # of the file; what has none is of the first
 
 
 class Runs:
@@ -32,15 +31,7 @@ class Runs:
     def current(self) -> str:
         """The run that is used; empty where there is none."""
         path = self._folder / _FILE
-        if not path.exists():
-            return ""
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            if content.get("version", _VERSION) > _VERSION:
-                raise StorageError(f"{path} was written by a newer dcshap: install that, or train again.")
-            return str(content["run"])
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise StorageError(f"{path} is damaged: train again.") from error
+        return read_private(path, lambda content: str(content["run"]), otherwise="", remedy="train again")
 
     def path(self, run: str) -> Path:
         """Where a run lies."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dcshap.collaboration.randomness import fresh_seed
-from dcshap.exceptions import StorageError
-from dcshap.storage import write_private
+from dcshap.storage import read_private, write_private
 
 __all__ = ["Secrets"]
 
@@ -39,17 +39,17 @@ class Secrets:
             secrets = cls(fresh_seed())
             secrets.save(folder)
             return secrets
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            key, anchor = content.get("pseudonym_key"), content.get("anchor_seed")
-            return cls(
-                private_seed=int(content["private_seed"], 16),
-                anchor_seed=None if anchor is None else int(anchor, 16),
-                pseudonym_key=None if key is None else bytes.fromhex(key),
-                agreed=bool(content.get("agreed", False)),
-            )
-        except (OSError, ValueError, TypeError, LookupError) as error:
-            raise StorageError(f"{path} is damaged.") from error
+        return read_private(path, cls._from_content, remedy="put it back from a backup")
+
+    @classmethod
+    def _from_content(cls, content: Any) -> Secrets:
+        key, anchor = content.get("pseudonym_key"), content.get("anchor_seed")
+        return cls(
+            private_seed=int(content["private_seed"], 16),
+            anchor_seed=None if anchor is None else int(anchor, 16),
+            pseudonym_key=None if key is None else bytes.fromhex(key),
+            agreed=bool(content.get("agreed", False)),
+        )
 
     def save(self, folder: Path) -> None:
         """Keep the secrets; nobody but the owner can read them."""

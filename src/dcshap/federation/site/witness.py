@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dcshap.exceptions import StorageError
 from dcshap.federation.seals.ledger import Ledger
-from dcshap.storage import write_private
+from dcshap.storage import read_private, write_private
 
 __all__ = ["Witness"]
 
@@ -49,10 +48,9 @@ class Witness:
             write_private(self._path, json.dumps(self._read() | {partner: state}))
 
     def _read(self) -> dict[str, str]:
-        if not self._path.exists():
-            return {}
-        try:
-            content = json.loads(self._path.read_text(encoding="utf-8"))
-            return {str(name): str(state) for name, state in content.items()}
-        except (OSError, ValueError, AttributeError) as error:
-            raise StorageError(f"{self._path} is damaged: remove it, and partners are remembered anew.") from error
+        return read_private(
+            self._path,
+            lambda content: {str(name): str(state) for name, state in content.items()},
+            otherwise=dict[str, str](),
+            remedy="remove it, and partners are remembered anew",
+        )
