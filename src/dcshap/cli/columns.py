@@ -12,6 +12,7 @@ import typer
 
 from dcshap import Schema
 from dcshap.cli.console import note
+from dcshap.collaboration.agreement import require_one_holder
 from dcshap.exceptions import InputError
 from dcshap.schema.kinds import looks_like_categories
 
@@ -69,10 +70,7 @@ class Columns:
         if found is None:
             parts = [self._found({name: table}, self._of(self.onehot, table), self._of(self.category, table))
                      for name, table in kept.items()]  # fmt: skip
-            names = [name for part in parts for name in part.names]
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise InputError(f"Each column must belong to one party. Held by several: {twice}. Use --drop.")
+            require_one_holder([name for part in parts for name in part.names])
             found = Schema(tuple(column for part in parts for column in part.columns))
         return found, {name: self._cut(table, found, name) for name, table in kept.items()}
 

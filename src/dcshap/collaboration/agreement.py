@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,11 +13,11 @@ from dcshap.collaboration.newton import ROUNDS
 from dcshap.collaboration.noise import NOISE
 from dcshap.collaboration.reduction import ReductionKind
 from dcshap.collaboration.span import auto_components
-from dcshap.exceptions import InputError, PrivacyError
+from dcshap.exceptions import InputError, PrivacyError, SchemaError
 from dcshap.schema import Missing, Schema
 from dcshap.schema.encoding import widths
 
-__all__ = ["Agreement", "Span"]
+__all__ = ["Agreement", "Span", "require_one_holder"]
 
 Span = Literal["supervised", "private", "shared", "random"]
 SPANS = ("supervised", "private", "shared", "random")
@@ -185,3 +186,13 @@ class Agreement:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def require_one_holder(columns: Sequence[str], schema: Schema | None = None) -> None:
+    """Refuse vertical parties' columns, all together, if several hold one, or nobody one that the schema has."""
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise SchemaError(f"Each column must belong to one party. Held by several: {twice}. Rename or drop them.")
+    unheld = [] if schema is None else [name for name in schema.names if name not in columns]
+    if unheld:
+        raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")

@@ -11,10 +11,10 @@ from dcshap._tables import as_frame, is_array
 from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.collaborations.estimator import for_each
-from dcshap.exceptions import InputError, SchemaError
+from dcshap.exceptions import InputError
 from dcshap.schema import Absent, Schema
 
-__all__ = ["components_of", "records_of", "require_disjoint", "require_holder", "require_references", "require_tables"]
+__all__ = ["components_of", "records_of", "require_holder", "require_references", "require_tables"]
 
 
 def require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
@@ -72,17 +72,6 @@ def require_holder(X: Mapping[str, Any], y: Any, label_party: str | None) -> str
     if holder not in X:
         raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
     return holder
-
-
-def require_disjoint(parties: Mapping[str, VerticalParty], schema: Schema | None) -> None:
-    """Refuse a column that several parties hold, or that nobody brings though a given schema has it."""
-    names = [column for party in parties.values() for column in party.agreement.schema.names]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise SchemaError(f"Each column must belong to one party. Held by several: {twice}. Rename or drop them.")
-    unheld = [] if schema is None else [column for column in schema.names if column not in names]
-    if unheld:
-        raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")
 
 
 def require_references(reference: Any, parties: Mapping[str, VerticalParty]) -> Mapping[str, pd.DataFrame]:

@@ -11,7 +11,7 @@ import pandas as pd
 from dcshap._machine import new_identifier
 from dcshap._tables import as_frame
 from dcshap._typing import Array, FloatArray
-from dcshap.collaboration.agreement import Agreement, Span
+from dcshap.collaboration.agreement import Agreement, Span, require_one_holder
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.anchor import AnchorKind
 from dcshap.collaboration.cautions import warn_of_new_maps, warn_of_no_noise
@@ -186,7 +186,8 @@ class VerticalCollaboration(CollaborationEstimator):
             parties[name].take(X[name], *brought.get(name, ()))
 
         for_each(X, gather)
-        held_columns.require_disjoint(parties, self.schema)
+        columns = [column for party in parties.values() for column in party.agreement.schema.names]
+        require_one_holder(columns, self.schema)
         return parties
 
     def _agreement(self, name: str, table: Any, estimator: Any, *, refit_span: bool) -> Agreement:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dcshap.collaboration.agreement import require_one_holder
 from dcshap.collaboration.messages import ANALYST, Greeting, HeldColumns, Hello, Introduction, Ready, Resume, Settings
 from dcshap.collaboration.newton import ROUNDS
 from dcshap.exceptions import PrivacyError, ProtocolError, SchemaError
@@ -170,9 +171,4 @@ class Meeting:
         if self._settings.kind == "horizontal" or len(self._held) < len(self._settings.partners):
             return
         columns = [name for names in (self.data.agreement.schema.names, *self._held.values()) for name in names]
-        twice = sorted({name for name in columns if columns.count(name) > 1})
-        if twice:
-            raise SchemaError(f"Each column must belong to one party. Held by several: {twice}. Rename or drop them.")
-        unheld = [name for name in self.data.agreed_schema.names if name not in columns]
-        if unheld:
-            raise SchemaError(f"Each column of the schema must belong to a party. Nobody brings {unheld}.")
+        require_one_holder(columns, self.data.agreed_schema)

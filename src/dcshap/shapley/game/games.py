@@ -137,11 +137,11 @@ class Points(Protocol):
         """Whether rows, of which there may be several for one coalition, are exactly such sums."""
         return False
 
-    def linear_ends(self, sample: int) -> tuple[FloatArray, FloatArray]:
+    def linear_ends(self, sample: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Of such sums: the empty and the grand coalition's rows, both of shape (n_rows, d) or (1, d)."""
         raise TypeError(_NO_SUMS)
 
-    def added(self, sample: int, weights: FloatArray) -> FloatArray:
+    def added(self, sample: int, weights: FloatArray) -> FloatArray:  # noqa: ARG002
         """Of such sums: what each player adds to linear maps (d, h) of a row, shape (n_rows, n_players, h)."""
         raise TypeError(_NO_SUMS)
 
@@ -153,7 +153,7 @@ class Points(Protocol):
         """The player of each column of a row; None where a player may change any column."""
         return None
 
-    def additive(self, spans: Sequence[Span]) -> tuple[FloatArray, FloatArray]:
+    def additive(self, spans: Sequence[Span]) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Where rows are sums: bases and offsets whose subset sums they are, of spans with equally many unions.
 
         The sums may differ from the rows by rounding, and by no more than `slack` in every coordinate.
