@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcshap.cli.console import JsonOption, error_console, print_json, tell
+from dcshap.cli.console import JsonOption, error_console, print_json, say, tell
 
 if TYPE_CHECKING:
     from dcshap.federation.rehearsal.programme import Totals
@@ -35,15 +35,15 @@ def simulate(
 
     with error_console.status("rehearsing …") as status:
 
-        def tell(totals: Totals) -> None:
+        def so_far(totals: Totals) -> None:
             status.update(_words(totals))
             if not error_console.is_terminal:  # a log: what was done so far, if it is cut short
-                error_console.print(_words(totals), highlight=False, soft_wrap=True)
+                say(_words(totals))
 
         if every_fault:
-            found = programme.every_single_fault(parties, tell=tell)
+            found = programme.every_single_fault(parties, tell=so_far)
         else:
-            found = programme.simulate(seed, schedules, parties, tell=tell)
+            found = programme.simulate(seed, schedules, parties, tell=so_far)
     if as_json:
         print_json(asdict(found))
     else:
