@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,30 +13,28 @@ from dcshap.audit.attacks.lattice import descended, found_columns, integer_basis
 from dcshap.audit.attacks.lll import has_lll
 from dcshap.audit.findings import ALONE, Line
 from dcshap.audit.release import Release
-from dcshap.audit.verdicts import Threshold
+from dcshap.audit.verdicts import Thresholds
 
 __all__ = ["analyst_lines"]
 
-Table = Mapping[str, Threshold]
 LATTICE_ROWS = (40, 60)  # as few as it takes; with more columns it takes more rows
 DESCENT_ROWS = 300
 COMPONENT_ROWS = 4000
+MORE_NOISE = "Raise `noise` to 0.2, the default."
 
 
-def analyst_lines(release: Release, beside: Sequence[Release], table: Table, *, seed: int) -> list[Line]:
+def analyst_lines(release: Release, beside: Sequence[Release], table: Thresholds, *, seed: int) -> list[Line]:
     """What the analyst alone makes of the rows, the anchor and the other parties' representations."""
     return [_noise(release, table), _lattice(release, table, seed), _components(release, beside, table, seed)]
 
 
-def _noise(release: Release, table: Table) -> Line:
+def _noise(release: Release, table: Thresholds) -> Line:
     share = release.noise / max(release.rms, 1e-300)
-    verdict = table["noise"].verdict(share)
     words = f"The noise on every row is {share:.2g} of the representation's root mean square."
-    advice = "" if verdict == "pass" else "Raise `noise` to 0.2, the default."
-    return Line("noise", ALONE, "noise", share, verdict, words, advice)
+    return Line.judged("noise", ALONE, "noise", share, words, table=table, advice=MORE_NOISE)
 
 
-def _lattice(release: Release, table: Table, seed: int) -> Line:
+def _lattice(release: Release, table: Thresholds, seed: int) -> Line:
     if not has_lll():
         words = "Not run: install dcshap[audit]."
         return Line("hidden lattice", ALONE, "lattice", float("nan"), "warn", words, "Install dcshap[audit].")
@@ -48,17 +47,17 @@ def _lattice(release: Release, table: Table, seed: int) -> Line:
     sizes = sorted({min(n, len(at)) for n in LATTICE_ROWS})
     gaps = {n: lattice_gap(release.rows[at[:n]], seed=seed) for n in sizes}
     n_rows, gap = max(gaps.items(), key=lambda item: item[1].beyond)
-    verdict = table["lattice"].verdict(gap.beyond)
     words = (
         f"Integer relations between {n_rows} rows stand out by {gap.bits:.1f} bits; chance gives {gap.by_chance:.1f}."
     )
-    per_column = {}
-    if verdict == "fail":
-        found = _single_columns(release, at, n_rows)
-        per_column = {name: float(j in found) for j, name in enumerate(release.schema.names)}
-        words += f" The rows are known up to a change of basis, and {len(found)} columns exactly."
-    advice = "" if verdict == "pass" else "Raise `noise` to 0.2, the default."
-    return Line("hidden lattice", ALONE, "lattice", gap.beyond, verdict, words, advice, per_column)
+    line = Line.judged("hidden lattice", ALONE, "lattice", gap.beyond, words, table=table, advice=MORE_NOISE)
+    if line.verdict != "fail":
+        return line
+    found = _single_columns(release, at, n_rows)
+    words += f" The rows are known up to a change of basis, and {len(found)} columns exactly."
+    return replace(
+        line, words=words, per_column={name: float(j in found) for j, name in enumerate(release.schema.names)}
+    )
 
 
 def _single_columns(release: Release, at: FloatArray, n_rows: int) -> set[int]:
@@ -77,7 +76,7 @@ def _single_columns(release: Release, at: FloatArray, n_rows: int) -> set[int]:
     return found
 
 
-def _components(release: Release, beside: Sequence[Release], table: Table, seed: int) -> Line:
+def _components(release: Release, beside: Sequence[Release], table: Thresholds, seed: int) -> Line:
     at = np.random.default_rng(seed).permutation(len(release.rows))[:COMPONENT_ROWS]
     seen, columns = release.rows[at], release.codes[at]
     if len(seen) < 8:
@@ -98,7 +97,7 @@ def _components(release: Release, beside: Sequence[Release], table: Table, seed:
     return _components_line(release, shares, chance, table)
 
 
-def _components_line(release: Release, shares: FloatArray, chance: float, table: Table) -> Line:
+def _components_line(release: Release, shares: FloatArray, chance: float, table: Thresholds) -> Line:
     names, looked_at = release.schema.names, release.sensitive or list(range(len(shares)))
     best = max(looked_at, key=lambda j: shares[j])
     value = float(shares[best]) if shares[best] > chance else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,11 +16,10 @@ from dcshap.audit.attacks.population import read_by_population
 from dcshap.audit.findings import Line
 from dcshap.audit.release import Release
 from dcshap.audit.scores import column_r2, exact_shares, halves, units
-from dcshap.audit.verdicts import Threshold, Verdict, worst
+from dcshap.audit.verdicts import Thresholds, Verdict, worst
 
 __all__ = ["collusion_lines"]
 
-Table = Mapping[str, Threshold]
 TOGETHER = "analyst and a party"
 ATTACKED = 1500  # rows that are read; the rates' standard error is then about .01
 MOST_COORDINATES = 150  # of a lattice that is reduced in seconds
@@ -38,7 +37,7 @@ class _Read:
     lattice: bool
 
 
-def collusion_lines(release: Release, table: Table, *, seed: int) -> list[Line]:
+def collusion_lines(release: Release, table: Thresholds, *, seed: int) -> list[Line]:
     """What an analyst reads together with a party, and with knowledge of its own."""
     if len(release.rows) < 8:
         words = f"{len(release.rows)} rows are too few to measure what can be read of them."
@@ -51,10 +50,16 @@ def collusion_lines(release: Release, table: Table, *, seed: int) -> list[Line]:
 
 
 def _judged(
-    attack: str, measure: str, *, value: float, words: str, table: Table, per_column: Mapping[str, float] | None = None
+    attack: str,
+    measure: str,
+    *,
+    value: float,
+    words: str,
+    table: Thresholds,
+    per_column: Mapping[str, float] | None = None,
 ) -> Line:
-    verdict = table[measure].verdict(value)
-    return Line(attack, TOGETHER, measure, value, verdict, words, "" if verdict == "pass" else FEWER, per_column or {})
+    line = Line.judged(attack, TOGETHER, measure, value, words, table=table, advice=FEWER)
+    return replace(line, per_column=per_column or {})
 
 
 def _by_name(names: Sequence[str], shares: FloatArray) -> dict[str, float]:
@@ -91,7 +96,7 @@ def _by_lattice(release: Release, at: IntArray, known: IntArray) -> FloatArray:
     return np.asarray((found * step - encoder.center) / encoder.scale)
 
 
-def _exactly(release: Release, read: _Read, table: Table) -> list[Line]:
+def _exactly(release: Release, read: _Read, table: Thresholds) -> list[Line]:
     exact = exact_shares(release, read.estimates, release.codes[read.at], release.codes[read.known])
     value = float(np.mean(exact.cells))
     words = f"{value:.1%} more cells are read exactly than by guessing the most frequent value."
@@ -104,7 +109,7 @@ def _exactly(release: Release, read: _Read, table: Table) -> list[Line]:
     ]
 
 
-def _columns(release: Release, read: _Read, table: Table) -> Line:
+def _columns(release: Release, read: _Read, table: Thresholds) -> Line:
     names, mean = release.schema.names, float(read.r2.mean())
     best = int(read.r2.argmax())
     words = f"{mean:.0%} of a column's variance is read on average, {read.r2[best]:.0%} of {names[best]!r}."
@@ -120,7 +125,7 @@ def _without_lattice(release: Release) -> str:
     return f" Lattice decoding was not run: more than {MOST_COORDINATES} coordinates."
 
 
-def _sensitive(release: Release, read: _Read, table: Table) -> Line:
+def _sensitive(release: Release, read: _Read, table: Thresholds) -> Line:
     names, shares = [release.schema.names[j] for j in release.sensitive], read.r2[release.sensitive]
     value = float(shares.max())
     words = f"Of the sensitive columns {names[int(shares.argmax())]!r} is read best: {value:.0%} of its variance."
@@ -133,7 +138,7 @@ def _sensitive(release: Release, read: _Read, table: Table) -> Line:
     return _judged(attack, "sensitive", value=value, words=words, table=table, per_column=_by_name(names, shares))
 
 
-def _linkage(release: Release, read: _Read, table: Table) -> Line:
+def _linkage(release: Release, read: _Read, table: Thresholds) -> Line:
     """The better of two ways: nearest reconstruction, and nearest image of a candidate under the map."""
     spread = release.encoded[read.known].var(axis=0)
     shares = np.repeat(read.r2, [block.stop - block.start for block in release.anchor.encoder.blocks])
@@ -145,7 +150,7 @@ def _linkage(release: Release, read: _Read, table: Table) -> Line:
     return _judged("linkage, map known", "linkage", value=value, words=words, table=table)
 
 
-def _known(release: Release, table: Table, seed: int) -> Line:
+def _known(release: Release, table: Thresholds, seed: int) -> Line:
     at, others = halves(release, seed=seed, most=ATTACKED)
     k = min(K, len(others))
     given = others[:k]
@@ -157,7 +162,7 @@ def _known(release: Release, table: Table, seed: int) -> Line:
     )
 
 
-def _population(release: Release, table: Table, seed: int) -> Line:
+def _population(release: Release, table: Thresholds, seed: int) -> Line:
     at, public = halves(release, seed=seed, most=ATTACKED)
     labels, public_labels = (None, None) if release.labels is None else (release.labels[at], release.labels[public])
     found = read_by_population(
@@ -171,7 +176,9 @@ def _population(release: Release, table: Table, seed: int) -> Line:
     return _by_columns("public sample", attacker, release=release, shares=shares, words=words, table=table)
 
 
-def _by_columns(attack: str, attacker: str, *, release: Release, shares: FloatArray, words: str, table: Table) -> Line:
+def _by_columns(
+    attack: str, attacker: str, *, release: Release, shares: FloatArray, words: str, table: Thresholds
+) -> Line:
     mean = float(shares.mean())
     verdicts: list[Verdict] = [table["columns"].verdict(mean)]
     verdicts += [table["sensitive"].verdict(float(shares[j])) for j in release.sensitive]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from dcshap._html import paragraph, snippet, table
-from dcshap.audit.verdicts import ORDER, Verdict, worst
+from dcshap.audit.verdicts import ORDER, Thresholds, Verdict, worst
 
 __all__ = ["ALONE", "Audit", "Line"]
 
@@ -48,18 +48,17 @@ class Line:
     advice: str = ""
     per_column: Mapping[str, float] = field(default_factory=dict)
 
+    @classmethod
+    def judged(
+        cls, attack: str, attacker: str, measure: str, value: float, words: str, *, table: Thresholds, advice: str
+    ) -> Line:
+        """The line of a value, held against the threshold of its measure; advice is given unless it passes."""
+        verdict = table[measure].verdict(value)
+        return cls(attack, attacker, measure, value, verdict, words, "" if verdict == "pass" else advice)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain content; a value that could not be measured is None."""
-        return {
-            "attack": self.attack,
-            "attacker": self.attacker,
-            "measure": self.measure,
-            "value": self.value if math.isfinite(self.value) else None,
-            "verdict": self.verdict,
-            "words": self.words,
-            "advice": self.advice,
-            "per_column": dict(self.per_column),
-        }
+        return asdict(self) | {"value": self.value if math.isfinite(self.value) else None}
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from dcshap.audit.attacks.extremes import FEW, bounds_of_one_row, small_classes
@@ -11,17 +9,16 @@ from dcshap.audit.attacks.membership import found_by_moments
 from dcshap.audit.attacks.retraining import dimensions_seen
 from dcshap.audit.findings import ALONE, Line
 from dcshap.audit.release import History, Release
-from dcshap.audit.verdicts import Threshold, Verdict
+from dcshap.audit.verdicts import Thresholds, Verdict
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.vertical_party import VerticalParty
 
 __all__ = ["ledger_lines"]
 
-Table = Mapping[str, Threshold]
 PARTY = "another party"
 
 
-def ledger_lines(party: Party, release: Release, history: History, table: Table, *, seed: int) -> list[Line]:
+def ledger_lines(party: Party, release: Release, history: History, table: Thresholds, *, seed: int) -> list[Line]:
     """What the record of everything sent so far gives away."""
     return [
         _retraining(release, history, table),
@@ -32,16 +29,15 @@ def ledger_lines(party: Party, release: Release, history: History, table: Table,
     ]
 
 
-def _retraining(release: Release, history: History, table: Table) -> Line:
+def _retraining(release: Release, history: History, table: Thresholds) -> Line:
     d = release.rows.shape[1]
     seen = dimensions_seen(history.representations) if history.representations else d * max(history.maps, 1)
-    verdict = table["rank"].verdict(seen - d)
     words = f"Over all trainings the analyst has seen {seen} dimensions of these rows; one training shows {d}."
-    advice = "Keep the maps of the first training; do not ask for new ones (`refit_span`)." if verdict != "pass" else ""
-    return Line("retraining", ALONE, "rank", float(seen - d), verdict, words, advice)
+    advice = "Keep the maps of the first training; do not ask for new ones (`refit_span`)."
+    return Line.judged("retraining", ALONE, "rank", float(seen - d), words, table=table, advice=advice)
 
 
-def _record_vectors(release: Release, history: History, table: Table) -> Line:
+def _record_vectors(release: Release, history: History, table: Thresholds) -> Line:
     columns = len(release.schema)
     most, who = max(((n, name) for name, n in history.record_vectors.items()), default=(0, "nobody"))
     verdict = table["records"].verdict(most - columns)
@@ -67,7 +63,7 @@ def _algorithm3(history: History) -> Line:
     return Line("algorithm 3", ALONE, "algorithm3", float(history.algorithm3), verdict, words, advice)
 
 
-def _sums(party: Party, release: Release, history: History, table: Table, seed: int) -> Line:
+def _sums(party: Party, release: Release, history: History, table: Thresholds, seed: int) -> Line:
     span = party.agreement.span
     if span not in ("supervised", "shared"):
         words = f"With span={span!r} no sums are released."
@@ -90,7 +86,7 @@ def _sums(party: Party, release: Release, history: History, table: Table, seed: 
     return Line("sums", PARTY, "summed rows", float(fewest), "warn" if enough else "fail", words, advice)
 
 
-def _label_sums(party: VerticalParty, release: Release, table: Table) -> Line:
+def _label_sums(party: VerticalParty, release: Release, table: Thresholds) -> Line:
     if party._labels is None:
         words = (
             "The columns leave under a mask that the analyst dealt: the analyst and the party with the labels "
@@ -102,7 +98,7 @@ def _label_sums(party: VerticalParty, release: Release, table: Table) -> Line:
     return Line("sums", PARTY, "summed rows", float(release.n_total), verdict, words, "span='private' sends none.")
 
 
-def _extremes(party: Party, release: Release, table: Table) -> Line:
+def _extremes(party: Party, release: Release, table: Thresholds) -> Line:
     bounds = bounds_of_one_row(np.asarray(party.codes), release.schema)
     classes = 0
     if release.labels is not None and party.agreement.task == "classes":

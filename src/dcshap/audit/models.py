@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from dcshap.audit.attacks.membership import found_by_model
 from dcshap.audit.findings import Line
 from dcshap.audit.release import Release
-from dcshap.audit.verdicts import Threshold
+from dcshap.audit.verdicts import Thresholds
 from dcshap.collaboration.consent import carries_rows
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.collaboration.party import Party
@@ -21,7 +20,7 @@ __all__ = ["model_line"]
 ADVICE = "Use logistic regression or another parametric model, with few parameters."
 
 
-def model_line(party: Party, model: Any, release: Release, table: Mapping[str, Threshold], *, seed: int) -> Line:
+def model_line(party: Party, model: Any, release: Release, table: Thresholds, *, seed: int) -> Line:
     """Whether the model, or one like it, tells which records it was trained with."""
     model = _model_of(party) if model is None else model
     attack, attacker = "membership of the model", "whoever has the model"
@@ -32,12 +31,11 @@ def model_line(party: Party, model: Any, release: Release, table: Mapping[str, T
         words = "No model has left yet." if model is None else "Without labels at hand the model cannot be attacked."
         return Line(attack, attacker, "membership", 0.0, "pass" if model is None else "warn", words)
     found = found_by_model(model, release.rows, np.asarray(release.labels), seed=seed)
-    verdict = table["membership"].verdict(found)
     words = (
         f"Of models like {type(model).__name__} on halves of this party's rows, {found:.0%} of the records trained "
         f"with are found at 1% of false alarms."
     )
-    return Line(attack, attacker, "membership", found, verdict, words, "" if verdict == "pass" else ADVICE)
+    return Line.judged(attack, attacker, "membership", found, words, table=table, advice=ADVICE)
 
 
 def _model_of(party: Party) -> Any:

@@ -1,4 +1,4 @@
-"""From which measured value on a line of the audit passes, and from which on it fails: one table."""
+"""The thresholds of the audit: up to which value a line passes, and beyond which it fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from dcshap.exceptions import InputError
 
-__all__ = ["ORDER", "THRESHOLDS", "Threshold", "Verdict", "chosen_thresholds", "parse_threshold", "worst"]
+__all__ = ["ORDER", "THRESHOLDS", "Threshold", "Thresholds", "Verdict", "chosen_thresholds", "parse_threshold", "worst"]
 
 Verdict = Literal["pass", "warn", "fail"]
 ORDER: tuple[Verdict, ...] = ("pass", "warn", "fail")
@@ -33,7 +33,8 @@ class Threshold:
         return "pass" if value <= self.passes else "fail" if value > self.fails else "warn"
 
 
-THRESHOLDS: Mapping[str, Threshold] = {
+Thresholds = Mapping[str, Threshold]  # by the name of the measure
+THRESHOLDS: Thresholds = {
     "noise": Threshold(0.1, 0.01, "noise over the root mean square of a representation"),
     "lattice": Threshold(
         0.5, 0.999, "bits by which integer relations stand out beyond the controls; half a bit is still chance"

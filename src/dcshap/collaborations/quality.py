@@ -31,7 +31,7 @@ from dcshap.explanation.reference import chosen_reference
 from dcshap.explanation.rows import explain_rows
 from dcshap.shapley import additive_shapley_values
 
-__all__ = ["Fidelity", "Quality", "fidelity_of", "measure_records", "measure_rows"]
+__all__ = ["Fidelity", "Quality", "fidelity_of", "measure_records", "measure_rows", "straight_values"]
 
 WORSE = 0.01  # of AUC, or of R²: how much worse than alone is worth a warning
 LARGE = 0.02  # attributions whose signs are compared
@@ -132,8 +132,8 @@ def measure_records(
     own = [values.feature_names.index(name) for name in parties[party].agreement.schema.names]
     straight = {name: (each, shown[name].codes) for name, each in ordered.items()}
     found = {
-        "alone": compared(values.values[:, own], _straight_values(models["alone"][0], [straight[party]])),
-        "pooled": compared(values.values, _straight_values(models["pooled"][0], list(straight.values()))),
+        "alone": compared(values.values[:, own], straight_values(models["alone"][0], [straight[party]])),
+        "pooled": compared(values.values, straight_values(models["pooled"][0], list(straight.values()))),
     }
     return Quality(party, table, found)
 
@@ -161,14 +161,14 @@ def _compared_scores(party: str, models: Mapping[str, tuple[Any, FloatArray]], l
 
 def fidelity_of(party: HorizontalParty, model: Any, X: Any, codes: FloatArray) -> Fidelity:
     """How far a party's explanations of rows (n, M) are from those of a model of their encoded coordinates."""
-    true = _straight_values(model, [(party, codes)])
+    true = straight_values(model, [(party, codes)])
     values = explain_rows(party, X, random_state=0).values
     if values.shape != true.shape:
         raise ModelError("Explanations can be compared where both models know the same classes. One lacks some.")
     return compared(values, true)
 
 
-def _straight_values(model: Any, parts: Sequence[tuple[Party, FloatArray]]) -> FloatArray:
+def straight_values(model: Any, parts: Sequence[tuple[Party, FloatArray]]) -> FloatArray:
     """The attributions of a model of encoded coordinates, of parties' columns given as codes (n, M_k), side by side."""
     bases, offsets = [], []
     for party, codes in parts:

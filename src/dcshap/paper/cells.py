@@ -32,7 +32,7 @@ __all__ = ["Cell", "Results", "run_cells"]
 Results = dict["Cell", Any]
 
 _PACKAGE = Path(__file__).parents[1]
-_ABOVE = ("cli", "federation", "report", "web")  # no result depends on these
+_ABOVE = ("cli", "desk", "federation", "report", "tracking")  # no result depends on these
 
 
 @dataclass(frozen=True)

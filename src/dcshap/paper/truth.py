@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from dcshap._typing import FloatArray
-from dcshap.collaboration.horizontal_party import HorizontalParty
-from dcshap.collaborations.quality import compared
-from dcshap.explanation.engine import EngineOptions, column_offsets
-from dcshap.explanation.reference import reference_of
+from dcshap.collaborations.quality import compared, straight_values
+from dcshap.explanation.engine import EngineOptions
 from dcshap.paper.cells import Results
 from dcshap.paper.outcome import Options, Row, by_seed, mean_and_sd
 from dcshap.paper.settings import DATASETS, MODELS, collaboration
 from dcshap.paper.tasks import horizontal_task
-from dcshap.shapley import additive_shapley_values
 
 __all__ = ["TRUTH", "compare_with_pooled", "groups", "rows_of"]
 
@@ -57,24 +52,15 @@ def compare_with_pooled(dataset: str, *, setting: str, split: str, model: str, s
     pooled, half = (clone(trained.model).fit(rows[some], labels[some]) for some in (slice(None), np.sort(drawn)))
     X = task.X_test.iloc[:N_EXPLAINED]
     codes = first.agreement.schema.codes(X, missing=first.agreement.missing)
-    true = _values(first, pooled, codes)
+    true = straight_values(pooled, [(first, codes)])
     found = [asdict(compared(trained.explain(X, party=party.name, **SAMPLED).values, true)) for party in parties]
-    floor = asdict(compared(_values(first, half, codes), true))
+    floor = asdict(compared(straight_values(half, [(first, codes)]), true))
     return {
         **{name: float(np.mean([each[name] for each in found])) for name in floor},
         **{f"floor_{name}": value for name, value in floor.items()},
         "accuracy": float(np.mean([trained.score(task.X_test, task.y_test, party=user) for user in task.parties])),
         "accuracy_pooled": float(pooled.score(first.encode(task.X_test), task.y_test.to_numpy())),
     }
-
-
-def _values(party: HorizontalParty, model: Any, codes: FloatArray) -> FloatArray:
-    """Attributions (n, M, K) of a model of encoded rows, from the anchor's reference."""
-    reference = reference_of(party, "anchor").codes
-    straight = np.eye(party.anchor.encoder.n_coordinates)
-    offsets = column_offsets(party, codes, reference, straight)
-    base = party.anchor.encode(reference[None, :])[0]
-    return additive_shapley_values(model.predict_proba, base, offsets, **SAMPLED).values
 
 
 groups = partial(

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
-from dcshap.report.reading import one_output, output_name, ways_of
+from dcshap.report.reading import compared_text, one_output, output_name, ways_of
 from dcshap.report.style import (
     MUTED,
     PAPER,
@@ -56,7 +56,7 @@ def dots(explanations: Mapping[str, Explanation], output: str | int | None = Non
     figure = new_figure(
         n_lines * (0.95 + 0.3 * len(rows)),
         title=_title(first, output),
-        subtitle=_compared(explanations),
+        subtitle=compared_text(explanations.values()),
         width=max(5.4, width_for(labels, panels=n_columns, each=2.1)),
     )
     panels = figure.subplots(n_lines, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
@@ -78,12 +78,6 @@ def _ways(explanation: Explanation) -> str:
     """Shapley or Owen, and how sure: what a panel is must stand above it."""
     which, *rest = ways_of(explanation).split(", ")
     return f"{which}, {'exact' if 'exact' in rest else 'sampled'}"
-
-
-def _compared(explanations: Mapping[str, Explanation]) -> str:
-    """Compared with whom, where that is the same in all panels."""
-    said = list(dict.fromkeys(each.compared_with for each in explanations.values()))
-    return f"Compared with {said[0]}" if len(said) == 1 else "Each panel compares with a reference of its own"
 
 
 def _title(explanation: Explanation, output: str | int | None) -> str:

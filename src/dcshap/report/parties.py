@@ -14,6 +14,7 @@ from dcshap._typing import BoolArray, FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation.statement import bars_of
 from dcshap.report.reading import (
+    compared_text,
     contradicting,
     one_output,
     output_name,
@@ -96,10 +97,11 @@ def side_by_side(
     names += [f"{len(folded)} other features"] if len(folded) else []
     names += [labels[j] for j, other in zip(order, apart, strict=True) if other]
     n_parties = max(len(each.parties) for each in read.values())
+    compared = compared_text(each for panel in panels.values() for each in panel.values())
     figure = new_figure(
         (1.2 if "" in read else 1.4) + 0.17 * n_parties + len(names) * (0.1 + 0.11 * n_parties),
         title=f"Sample {at}, {output_name(first, chosen)}, as each party explains it",
-        subtitle=f"{_compared(panels)}\n{ways_of(first)}; beside each party its base value → prediction",
+        subtitle=f"{compared}\n{ways_of(first)}; beside each party its base value → prediction",
         width=max(WIDTH, width_for(names, panels=len(read), each=max(2.3, _legend_width(read.values())))),
     )
     axes_of = figure.subplots(1, len(read), sharex=True, sharey=True, squeeze=False)[0]
@@ -131,12 +133,6 @@ def _panels(explanations: Mapping[str, Explanation] | Panels) -> dict[str, dict[
         if len(each) != len(first) or each.index != first.index:
             raise InputError("All parties' explanations must be of the same samples and the same index.")
     return panels
-
-
-def _compared(panels: Panels) -> str:
-    """Compared with whom, where that is the same in all panels."""
-    said = {each.compared_with for parties in panels.values() for each in parties.values()}
-    return f"Compared with {said.pop()}" if len(said) == 1 else "Each explanation compares with its own reference"
 
 
 def _labels(first: Explanation, sample: int, panels: list[Panel]) -> list[str]:

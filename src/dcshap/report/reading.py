@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from dcshap.shapley.telling.likeness import as_in_reference
 __all__ = [
     "Bar",
     "OneSample",
+    "compared_text",
     "contradicting",
     "feature_values",
     "one_output",
@@ -159,6 +161,12 @@ def ways_of(explanation: Explanation) -> str:
     how = "exact" if explanation.exact else "sampled"
     eyes = f", view of {shortened(explanation.view)}" if explanation.view else ""
     return f"{which}, {how}{eyes}"
+
+
+def compared_text(explanations: Iterable[Explanation]) -> str:
+    """Whom several explanations compare with, where that is the same for all."""
+    said = {each.compared_with for each in explanations}
+    return f"Compared with {said.pop()}" if len(said) == 1 else "Each explanation compares with its own reference"
 
 
 def contradicting(values: FloatArray, threshold: float) -> BoolArray:

@@ -1,7 +1,7 @@
 """An analyst that keeps what it is sent sees the same rows through every map that they were ever sent through.
 
-Two maps of d dimensions show up to 2d of them, and two draws of noise average out (DESIGN of Data Collaboration's
-follow-ups: representations of one table must not be drawn anew).
+Two maps of d dimensions show up to 2d of them, and two draws of noise average out: the maps of a table must be drawn
+once and kept.
 """
 
 from __future__ import annotations
