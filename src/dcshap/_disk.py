@@ -18,7 +18,7 @@ __all__ = ["Disk", "append_to", "create", "locked", "make_folder", "remove", "re
 
 
 class Disk:
-    """The real one. Each method is one change that can go wrong."""
+    """The real disk. Each method is one change that can fail."""
 
     def make_folder(self, path: Path) -> None:
         """Make a folder that nobody but its owner can read."""
@@ -110,7 +110,7 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def append_to(path: Path, data: bytes, *, size: int) -> None:
-    """Write bytes after the first `size` bytes of a file; what came after them, cut short by a crash, goes."""
+    """Write bytes after the first `size` bytes of a file, over anything that a crash has left there."""
     with _in_words(path):
         _current.write(path, data, size=size)
 

@@ -1,7 +1,7 @@
-"""What the package takes from the machine that it runs on: time, chance and threads.
+"""What the package takes from the machine that it runs on: time, randomness and threads.
 
 Roles and sites ask here and nowhere else, so that a rehearsal can put a machine of its own in place: a clock that it
-turns, chance from a seed, one thread.
+turns, random numbers from a seed, one thread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 
 class Machine:
-    """The real one."""
+    """The real machine."""
 
     def now(self) -> float:
         """Seconds since 1970."""

@@ -82,7 +82,7 @@ class Audit:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst line's."""
+        """The worst of the lines' verdicts."""
         return worst([line.verdict for line in self.lines])
 
     def exit_code(self, *, strict: bool = False) -> int:

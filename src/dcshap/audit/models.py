@@ -21,7 +21,7 @@ ADVICE = "Use logistic regression or another parametric model, with few paramete
 
 
 def model_line(party: Party, model: Any, release: Release, table: Thresholds, *, seed: int) -> Line:
-    """Whether the model, or one like it, tells which records it was trained with."""
+    """Whether the model, or one like it, gives away which records it was trained with."""
     model = _model_of(party) if model is None else model
     attack, attacker = "membership of the model", "whoever has the model"
     if model is not None and carries_rows(model):

@@ -1,4 +1,4 @@
-"""What all commands share: where they print, how long work shows itself, and how errors read."""
+"""What all commands share: where and how they print, and how errors read."""
 
 from __future__ import annotations
 

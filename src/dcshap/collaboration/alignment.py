@@ -139,7 +139,7 @@ def _damped(stacked: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
 
 
 def damping(n_parties: int) -> float:
-    """The exponent for a number of parties: a direction that one of them lacks is lacking in few of many pairs."""
+    """The exponent for a number of parties: of many pairs, few are with a party that lacks a direction."""
     return DAMPING / (n_parties * (n_parties - 1) / 2)
 
 

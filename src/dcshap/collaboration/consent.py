@@ -1,9 +1,9 @@
-"""Which models may leave the analyst without being asked about: those on a list of parametric ones.
+"""Which models may leave the analyst without every party's consent: those on a list of parametric ones.
 
-A model that keeps training rows shows the aligned rows of every party to every other. Which models do is not to be told
-by a list of those that are known to: a pipeline of a scaler and as many cluster centres as rows keeps all of them. So
-the list is of models whose size does not depend on the rows, or whose content is thresholds and weights of many of
-them; everything else needs every party's consent.
+A model that keeps training rows shows the aligned rows of every party to every other. A list of models that are known
+to keep rows would not do: a pipeline of a scaler and as many cluster centres as rows keeps all of them. So the list is
+of models whose size does not depend on the rows, or whose content is thresholds and weights of many of them; everything
+else needs every party's consent.
 """
 
 from __future__ import annotations

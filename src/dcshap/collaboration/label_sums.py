@@ -61,7 +61,7 @@ class Target:
         return number_responses(labels, low=float(self._values[0]), high=float(self._values[1]))
 
     def columns(self, labels: Array) -> FloatArray:
-        """As guests' columns are multiplied with them (n, width): the ones beside a number are known to everybody."""
+        """What guests' columns are multiplied with (n, width): the responses without the ones that everybody knows."""
         responses = self.responses(labels)
         return responses if self.classes else responses[:, 1:]
 

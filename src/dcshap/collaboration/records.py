@@ -1,4 +1,4 @@
-"""Records of vertical parties: how rows that parties hold of the same person are found, in one place for all.
+"""Records of vertical parties: matching the rows that several parties hold of one person.
 
 The analyst joins them by pseudonyms, without knowing whose they are.
 """

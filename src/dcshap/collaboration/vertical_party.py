@@ -175,7 +175,7 @@ class VerticalParty(Party):
         return self._of_common(None if self._labels is None else self._labels[1])
 
     def _of_common(self, values: Array | None) -> Array:
-        """What labels, or their weights where there are any, are of the records in common."""
+        """Those of labels, or of their weights, that belong to the records in common, in their order."""
         if self._labels is None or values is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
         at = {name: row for row, name in enumerate(self._labels[0])}

@@ -2,7 +2,7 @@
 
 The game's players are the parties. The analyst trains on every coalition from what it holds already, so nothing more
 travels: on the coalition's rows, or vertically on its columns. A coalition without any, or with one class, predicts
-what is commonest.
+the most common class, or the mean.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def worth_of_rows(held: Held, model: Any, score: Score, points: FloatArray) -> W
 
 
 def worth_of_columns(held: Held, model: Any, score: Score, points: Mapping[str, FloatArray]) -> Worth:
-    """A coalition's worth where each party holds columns of the same records, of held-out ones (n, d_i) too."""
+    """A coalition's worth where each party holds columns of the same records: the score on held-out points (n, d_i)."""
 
     def worth(coalition: frozenset[str]) -> float:
         chosen = sorted(coalition or held)

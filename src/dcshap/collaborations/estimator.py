@@ -124,7 +124,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         )
 
     def _keep_maps(self, parties: Mapping[str, Any]) -> list[bool]:
-        """Have parties take over the maps of an earlier training; which of them could."""
+        """Have parties take over the maps of an earlier training; whether each has maps now."""
         known = self._known_parties()
         for name, party in parties.items():
             if name in known:

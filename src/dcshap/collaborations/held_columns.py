@@ -42,7 +42,7 @@ def _with_names(party: str, array: Any) -> pd.DataFrame:
 
 
 def records_of(X: Any, parties: Mapping[str, VerticalParty], **absent: Unpack[Absent]) -> dict[str, Records]:
-    """Every party's records of those that are asked for; each must bring its columns."""
+    """Every party's columns of the records that are asked for."""
     if not isinstance(X, Mapping) or set(X) != set(parties):
         given = sorted(map(str, X)) if isinstance(X, Mapping) else type(X).__name__
         raise InputError(f"Each of {list(parties)} must bring its columns. Got {given}.")

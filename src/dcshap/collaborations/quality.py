@@ -183,7 +183,7 @@ def straight_values(model: Any, parts: Sequence[tuple[Party, FloatArray]]) -> Fl
 
 
 def compared(values: FloatArray, true: FloatArray) -> Fidelity:
-    """Attributions (n, M) or (n, M, K) beside those that they are to be near to."""
+    """How far attributions (n, M) or (n, M, K) are from true ones of the same shape."""
     flat, wanted = (np.moveaxis(np.atleast_3d(each), 1, -1).reshape(-1, each.shape[1]) for each in (values, true))
     ranks = [spearmanr(a, b).statistic for a, b in zip(flat, wanted, strict=True) if np.ptp(a) and np.ptp(b)]
     large = np.abs(wanted) > LARGE

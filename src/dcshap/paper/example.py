@@ -23,7 +23,7 @@ and bars sum to the prediction.
 
 
 def groups(options: Options) -> list[Group]:  # noqa: ARG001 - one sample of one run, whatever the options
-    """That of the vertical experiment."""
+    """The same cells as of the vertical experiment."""
     return by_seed(explain_views, Options(), n_seeds=1, setting=("default",))
 
 

@@ -34,7 +34,7 @@ class Target:
     why: str = ""
 
     def row(self) -> Row:
-        """For machines."""
+        """The target as a plain row."""
         return asdict(self)
 
 

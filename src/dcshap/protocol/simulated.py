@@ -1,7 +1,7 @@
 """A network in one process: bytes go from site to site by function calls, and whatever is to be rehearsed goes wrong.
 
 With it sealed protocols run without an engine: the same sites, envelopes and ledgers as between organisations. With a
-`World` everything comes from one seed: time, chance, the order of things, and every fault.
+`World` everything comes from one seed: time, random numbers, the order of things, and every fault.
 """
 
 from __future__ import annotations

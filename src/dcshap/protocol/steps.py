@@ -116,7 +116,7 @@ class Step:
 
     @property
     def round(self) -> dict[str, str]:
-        """What the methods of a step in rounds are told beside the message or the recipient."""
+        """A further argument of both methods, for a step that comes in several rounds: its full name."""
         return {} if self.method == self.name else {"step": self.name}
 
 

@@ -1,4 +1,4 @@
-"""Where a rehearsal takes place: one clock, chance from a seed, processes that end and start again, failing disks."""
+"""Where a rehearsal takes place: one clock, one seed, processes that end and start again, and failing disks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOMENT = 0.01  # seconds that every event takes
 
 @dataclass(frozen=True)
 class _Process:
-    """A role's process: its name, and the how-manieth of that name."""
+    """A role's process: its name, and how many of that name came before it."""
 
     who: str
     number: int

@@ -143,7 +143,7 @@ def _lead(collaboration: Collaboration) -> str:
 def participants_section(
     parties: pd.DataFrame, *, settings: pd.DataFrame | None = None, schemas: Mapping[str, Schema] | None = None
 ) -> Section:
-    """Who took part with how much, the settings, and the agreed data dictionaries by what they are of."""
+    """Who took part with how much, the settings, and the agreed data dictionaries by whose they are."""
     blocks: list[Block] = [Table(parties, "The parties")]
     if settings is not None:
         blocks.append(Table(settings, "What they settled on"))

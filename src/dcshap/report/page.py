@@ -82,7 +82,7 @@ class Note:
 
 @dataclass(frozen=True)
 class KeyFigures:
-    """A few numbers that the reader should take home, by what they are."""
+    """A few numbers that the reader should remember, by name."""
 
     figures: Mapping[str, Any]
 
@@ -97,7 +97,7 @@ class KeyFigures:
 
 @dataclass(frozen=True)
 class Listing:
-    """Sentences one below the other, the first the most important, under what they are."""
+    """A numbered list of sentences under a caption, the most important first."""
 
     items: Sequence[str]
     caption: str

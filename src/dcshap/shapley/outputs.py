@@ -1,4 +1,4 @@
-"""Which of a model's outputs is told of, where nobody named one: the same in pictures, tables, files and sentences."""
+"""Which output of a model is shown by default: the same in pictures, tables, files and sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["chosen_outputs", "sum_to_one"]
 
 
 def chosen_outputs(predictions: FloatArray, names: Sequence[str], output: str | int | None = None) -> IntArray:
-    """The position (n,) of the output to tell of each sample, given predictions (n,) or (n, K).
+    """The position (n,) of the output to show of each sample, given predictions (n,) or (n, K).
 
     The named one, or the one at a position; by default of two classes the second, which is the positive one, and of
     more the one that is predicted.

@@ -38,7 +38,7 @@ def read_private(path: Path, make: Callable[[Any], Made], *, otherwise: Made | N
 
 
 def write_once(path: Path, data: bytes) -> bytes:
-    """Write a file that nobody but the owner can read, unless it is there already; what it holds then.
+    """Write a file that nobody but the owner can read, unless it is there already; returns its content.
 
     Of several who do so at once, in threads or processes, all get what the first one wrote.
     """

@@ -88,9 +88,9 @@ def _confidence(model: Any, points: FloatArray, labels: Array, chosen: BoolArray
 
 
 def found_by_moments(encoded: FloatArray, *, seed: int = 0) -> float:
-    """How many rows of a third of rows (n, p) are told from another third by the first third's sums and products.
+    """The share of members that the sums and products over them give away, at 1% of false alarms.
 
-    The last third is what the attacker knows of the population.
+    Rows (n, p) are cut in thirds: members, whose sums are known; others; and what the attacker knows of the population.
     """
     rng = np.random.default_rng(seed)
     rows = encoded[rng.permutation(len(encoded))[: 3 * MOST_ROWS]]

@@ -182,7 +182,7 @@ class PartySite:
         self.ledger.append(Entry("all parties", PRIVACY, 0, request=run, epsilon=epsilon, note=self.collaboration))
 
     def _keep_maps(self, party: HorizontalParty | VerticalParty) -> list[_OtherMaps]:
-        """Use the maps of the training before; say so where new ones are found. Who refuses where that cannot be."""
+        """Use the maps of the training before, or warn of new ones; where neither may be, the role that refuses."""
         earlier = self._earlier()
         warn_of_no_noise(party.agreement.noise)
         if earlier is not None:

@@ -1,4 +1,4 @@
-"""Models written down: what exact values need to know of a model so that no coalition has to be evaluated."""
+"""Closed forms of models: what exact solvers need to know of a model so that no coalition has to be evaluated."""
 
 from __future__ import annotations
 

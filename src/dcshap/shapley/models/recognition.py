@@ -1,4 +1,4 @@
-"""Which models are written down: from the method of a fitted model to its form.
+"""Which models have a closed form: from the method of a fitted model to its form.
 
 A form is a claim, made from the model's coefficients. It is checked on rows of the game before it is believed, so that
 a class is recognised by what it has (`coef_`, `components_`, …) and does, not by its name alone.

@@ -1,4 +1,4 @@
-"""Values of models that are written down: recognise the form, check it, solve it, check the values."""
+"""Values of models with a closed form: recognise the form, check it, solve it, check the values."""
 
 from __future__ import annotations
 
