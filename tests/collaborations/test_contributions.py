@@ -16,10 +16,10 @@ from dcshap.collaborations.contributions import contributions_of, worth_of_rows
 def table(n, seed):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, 2))
-    return points, (points[:, 0] + 0.3 * rng.normal(size=n) > 0).astype(int)
+    return points, (points[:, 0] + 0.3 * rng.normal(size=n) > 0).astype(int), np.zeros(0)
 
 
-POINTS, LABELS = table(200, 99)
+POINTS, LABELS, _ = table(200, 99)
 
 
 def accuracy(model, points):
@@ -31,7 +31,7 @@ def of_rows(held):
 
 
 def test_values_are_the_mean_marginal_contribution_over_all_orders():
-    held = {"a": table(30, 1), "b": table(5, 2), "c": (table(20, 3)[0], 1 - table(20, 3)[1])}
+    held = {"a": table(30, 1), "b": table(5, 2), "c": (table(20, 3)[0], 1 - table(20, 3)[1], np.zeros(0))}
     found = of_rows(held)
     worth = worth_of_rows(held, LogisticRegression(), accuracy, POINTS)
     orders = [contributions._marginal(list(order), worth) for order in permutations(held)]
@@ -45,6 +45,14 @@ def test_parties_with_the_same_rows_are_worth_the_same():
     same = table(30, 1)
     found = of_rows({"a": same, "b": same, "c": table(10, 5)})
     assert found["value"]["a"] == pytest.approx(found["value"]["b"])
+
+
+def test_a_row_that_counts_twice_is_worth_two():
+    points, labels, _ = table(40, 7)
+    often = np.arange(40) % 3
+    twice = (np.repeat(points, often, axis=0), np.repeat(labels, often), np.zeros(0))
+    weighted = of_rows({"a": table(10, 1), "b": (points, labels, often.astype(float))})
+    np.testing.assert_allclose(weighted["value"], of_rows({"a": table(10, 1), "b": twice})["value"])
 
 
 def test_many_parties_are_sampled_with_standard_errors(monkeypatch):

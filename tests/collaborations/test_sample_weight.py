@@ -28,19 +28,53 @@ def coefficients(run: Any) -> Any:
     return np.append(run.analyst_.model_.coef_, run.analyst_.model_.intercept_)
 
 
+def targets(X: Any) -> dict[str, Any]:
+    score = X["a"] + X["b"] + 0.5 * X["c"] * X["d"]
+    return {
+        "two classes": (score > 0).astype(int),
+        "three classes": pd.cut(score, [-9, -1, 1, 9], labels=False),
+        "a number": score.clip(-1, 1),  # its range is agreed without weights
+    }
+
+
 def repeated(table: Any) -> Any:
     return table.loc[np.repeat(table.index, WEIGHTS.astype(int))].reset_index(drop=True)
 
 
 @pytest.mark.filterwarnings("ignore::dcshap.exceptions.PrivacyWarning")
-def test_a_weight_counts_as_so_many_rows(data):
+@pytest.mark.parametrize("target", ["two classes", "three classes", "a number"])
+@pytest.mark.parametrize("span", ["supervised", "shared", "random"])
+def test_a_weight_counts_as_so_many_rows(data, span, target):
+    data = {name: (X, targets(X)[target]) for name, (X, _) in data.items()}
     given = data | {"north": tuple(map(repeated, data["north"]))}
-    settings = SETTINGS | {"noise": 0, "schema": HorizontalCollaboration(**SETTINGS).fit(data).schema_}
-    model = LogisticRegression(tol=1e-10, max_iter=1000)
+    settings = SETTINGS | {"span": span, "noise": 0, "schema": HorizontalCollaboration(**SETTINGS).fit(data).schema_}
+    model = Ridge() if target == "a number" else LogisticRegression(tol=1e-10, max_iter=1000)
     weighted = HorizontalCollaboration(model, **settings).fit(data, sample_weight={"north": WEIGHTS})
     often, plain = (HorizontalCollaboration(model, **settings).fit(each) for each in (given, data))
-    np.testing.assert_allclose(coefficients(weighted), coefficients(often), atol=1e-6)
-    assert np.abs(coefficients(weighted) - coefficients(plain)).max() > 0.1
+    np.testing.assert_allclose(coefficients(weighted), coefficients(often), atol=1e-5)
+    assert np.abs(coefficients(weighted) - coefficients(plain)).max() > 0.01
+    maps = [run.parties_["south"].reduction.weights for run in (weighted, often, plain)]
+    np.testing.assert_allclose(maps[0], maps[1], atol=1e-9)
+    assert bool(np.abs(maps[0] - maps[2]).max() > 1e-3) is (span != "random")
+
+
+def test_weights_that_are_small_all_over_lose_no_class(data):
+    run = HorizontalCollaboration(random_state=0).fit(data, sample_weight=dict.fromkeys(data, np.full(80, 1e-3)))
+    assert run.parties_["north"].moments.present().responses.shape == (2, 2)
+
+
+def test_with_epsilon_no_row_counts_more_than_another_in_the_sums(data):
+    private = HorizontalCollaboration(epsilon=1000, random_state=0)
+    run = private.fit(data, sample_weight={"north": 50.0 * WEIGHTS})
+    assert run.parties_["north"].moments.n_rows == pytest.approx(160, abs=5)
+
+
+def test_a_party_is_compared_with_itself_by_the_same_weights(data):
+    X, y = data["north"]
+    turned = {"north": (X, y), "south": (data["south"][0], 1 - data["south"][1])}
+    run = HorizontalCollaboration(random_state=0).fit(turned, sample_weight={"south": np.full(80, 1e-6)})
+    scores = run.quality(X, y, party="north").scores
+    assert float(scores["accuracy"]["pooled"]) == pytest.approx(float(scores["accuracy"]["alone"]), abs=0.03)
 
 
 def test_equal_weights_change_nothing(data):
@@ -57,7 +91,7 @@ def test_vertical_weights_follow_their_labels(data, y_as):
     weights = WEIGHTS if y_as == "series" else WEIGHTS[tables["one"].index]
     run = VerticalCollaboration(Ridge(), random_state=0).fit(tables, labels, sample_weight=weights)
     held = run.analyst_.held_
-    points = np.concatenate([rows for rows, _ in held.values()], axis=1)
+    points = np.concatenate([rows for rows, *_ in held.values()], axis=1)
     sent = next(iter(held.values()))[1]
     assert len(sent) == 75
     unweighted = Ridge().fit(points, sent)

@@ -81,7 +81,7 @@ def test_values_are_the_mean_gain_over_all_orders_of_parties(heart):
             return DummyClassifier().fit(np.zeros((220, 1)), held["ward"][1]).score(np.zeros((len(y_test), 1)), y_test)
         rows, asked = (
             np.concatenate([p[name] for name in sorted(parties)], axis=1)
-            for p in ({n: r for n, (r, _) in held.items()}, points)
+            for p in ({n: r for n, (r, *_) in held.items()}, points)
         )
         return LogisticRegression(max_iter=1000).fit(rows, held["ward"][1]).score(asked, y_test)
 

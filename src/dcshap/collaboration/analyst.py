@@ -65,7 +65,7 @@ class Analyst:
         self.refusing_: list[str] = []
         self.carries_rows_ = False
         self.run = ""  # the training that all parties use once they have committed
-        self.held_: dict[str, tuple[FloatArray, Array]] = {}  # what parties have sent; not kept on disk
+        self.held_: dict[str, tuple[FloatArray, Array, FloatArray]] = {}  # rows, labels, weights; not kept on disk
         self._fitted: Any = None
         self._received: dict[str, Any] = {}
         self._labels: RecordLabels | None = None
@@ -193,7 +193,7 @@ class Analyst:
         # Trained on the grid like any other, a continuous model is asked about exact points.
         kept = [replace(each, resolution=0.0) if is_continuous(fitted) else each for each in found]
         self.alignments_ = {r.party: a for r, a in zip(representations, kept, strict=True)}
-        self.held_ = {r.party: (r.rows, r.labels) for r in representations}
+        self.held_ = {r.party: (r.rows, r.labels, r.weights) for r in representations}
         return {party: Integration(party, alignment, self.model_) for party, alignment in self.alignments_.items()}
 
     # --- vertical -----------------------------------------------------------------------------------------
@@ -209,17 +209,18 @@ class Analyst:
         if not common:
             raise InputError("The parties must have records in common. None is held by all of them and labelled.")
         y = require_trainable([labels.labels[[labelled[p] for p in common]]], classifier=is_classifier(self.model))
+        weights = labels.weights[[labelled[p] for p in common]] if len(labels.weights) else labels.weights
         self.held_ = {
-            r.party: (r.rows[[part[p] for p in common]], y) for r, part in zip(representations, parts, strict=True)
+            r.party: (r.rows[[part[p] for p in common]], y, weights)
+            for r, part in zip(representations, parts, strict=True)
         }
-        points = np.concatenate([rows for rows, _ in self.held_.values()], axis=1)
+        points = np.concatenate([rows for rows, *_ in self.held_.values()], axis=1)
         self.widths_ = {r.party: r.rows.shape[1] for r in representations}
         self.refusing_ = [r.party for r in representations if not r.instance_models]
         self.resolution_ = grid_step(points)
         to_grid(points, self.resolution_)
-        weights = labels.weights[[labelled[p] for p in common]] if len(labels.weights) else None
-        points, y, weights = stack([points[:, :KEY_WIDTH]], [points], y, weights)
-        self._fitted = self._fit(points, y, weights)
+        points, y, counted = stack([points[:, :KEY_WIDTH]], [points], y, common_weights([(weights, len(y))]))
+        self._fitted = self._fit(points, y, counted)
         self.carries_rows_ = bool(self.refusing_) and carries_rows(self._fitted, points)
         if is_continuous(self._fitted):
             self.resolution_ = 0.0

@@ -46,7 +46,7 @@ class HorizontalParty(Party):
         self.model_: Any = None
 
     def take(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Take the party's own table (n, M) and labels (n,), and how much each row counts (n,) for the model."""
+        """Take the party's own table (n, M) and labels (n,), and how many rows each row counts as (n,)."""
         labels = as_labels(y)
         self._take_rows(X)
         if len(labels) != len(self.codes):
@@ -62,6 +62,11 @@ class HorizontalParty(Party):
         if self._labels is None:
             raise NotFittedError(f"Party {self.name!r} has no labels at hand: it must take its table first.")
         return self._labels
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """How many rows each training row counts as (n,); None where all count alike."""
+        return self._weights if len(self._weights) else None
 
     # --- the shared span, by secure summation ---------------------------------------------------------------
 
@@ -114,6 +119,7 @@ class HorizontalParty(Party):
                 self.agreement,
                 chunks=self._encoded,
                 labels=self._labels,
+                weights=self.weights,
                 names=self.anchor.encoder.coordinate_names,
                 keys=dict(self._keys),
                 seed=self.anchor_seed,
@@ -143,7 +149,7 @@ class HorizontalParty(Party):
         if not self._keys:
             raise ProtocolError(f"Party {self.name!r} must share keys with the other parties before it sends moments.")
         if self.name not in self._moments:
-            moments = moment_matrix(self._encoded())
+            moments = moment_matrix(self._encoded(), self.weights)
             upper = moments[np.triu_indices(len(moments))]
             self._moments[self.name] = MaskedMoments(self.name, masked(upper, party=self.name, keys=self._keys))
         return self._moments[self.name]
@@ -180,7 +186,8 @@ class HorizontalParty(Party):
         if new_maps:
             classes = self.agreement.task == "classes"
             responses = Target(self._labels, classes=classes).responses(self._labels)
-            self._warn_of_lost_columns(Moments.of(self._encoded(), responses, classes=classes))
+            own = Moments.of(self._encoded(), responses, classes=classes, weights=self.weights)
+            self._warn_of_lost_columns(own)
         order = self.private_order
         weights = self._weights[order] if len(self._weights) else self._weights
         return Representation(self.name, anchor, rows[order], self._labels[order], self.instance_models, weights)

@@ -73,11 +73,13 @@ def as_weights(sample_weight: Any, *, n_labels: int, model: Any = None) -> Float
     return weights
 
 
-def common_weights(parts: Sequence[tuple[FloatArray, int]]) -> FloatArray | None:
+def common_weights(parts: Sequence[tuple[FloatArray | None, int]]) -> FloatArray | None:
     """The weights (n,) of all parties' labels, given each one's, and how many labels it has; None without any."""
-    if not any(len(weights) for weights, _ in parts):
+    given = [weights if weights is not None and len(weights) else None for weights, _ in parts]
+    if all(weights is None for weights in given):
         return None
-    return np.concatenate([weights if len(weights) else np.ones(n_labels) for weights, n_labels in parts])
+    each = zip(given, parts, strict=True)
+    return np.concatenate([np.ones(n_labels) if weights is None else weights for weights, (_, n_labels) in each])
 
 
 def target_values(labels: Array, *, classes: bool, party: str | None = None) -> Array:

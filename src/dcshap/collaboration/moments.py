@@ -58,18 +58,23 @@ class Moments:
     classes: bool
 
     @classmethod
-    def of(cls, chunks: Iterable[FloatArray], responses: FloatArray, *, classes: bool) -> Moments:
-        """The moments of rows (n, p) that come some at a time, with responses (n, K)."""
+    def of(
+        cls, chunks: Iterable[FloatArray], responses: FloatArray, *, classes: bool, weights: FloatArray | None = None
+    ) -> Moments:
+        """The moments of rows (n, p) that come some at a time, with responses (n, K); a row may count several times."""
+        roots = None if weights is None else np.sqrt(weights)[:, None]
+        responses = responses if roots is None else roots * responses
         sums: FloatArray | None = None
         products: FloatArray = np.zeros((0, 0))
         start = 0
         for rows in chunks:
-            matching = responses[start : start + len(rows)]
+            here = slice(start, start + len(rows))
             start += len(rows)
             if start > len(responses):
                 break
-            products = rows.T @ rows if sums is None else products + rows.T @ rows
-            sums = matching.T @ rows if sums is None else sums + matching.T @ rows
+            counted = rows if roots is None else roots[here] * rows
+            products = counted.T @ counted if sums is None else products + counted.T @ counted
+            sums = responses[here].T @ counted if sums is None else sums + responses[here].T @ counted
         if start != len(responses):
             raise InputError(f"Every row needs one response. Got {len(responses)} responses for other rows.")
         if sums is None:
@@ -94,7 +99,7 @@ class Moments:
 
     @property
     def n_rows(self) -> float:
-        """How many rows there are; not a whole number where noise was added."""
+        """How many rows there are; not a whole number where noise was added, or rows have weights."""
         return float(np.trace(self.responses) if self.classes else self.responses[0, 0])
 
     @property
@@ -130,10 +135,10 @@ class Moments:
         return np.asarray((self.sums[1:] / n - average * mean) / spread)
 
     def present(self) -> Moments:
-        """Without classes that have no rows, or none that stand out of the noise."""
+        """Without classes that have no rows."""
         if not self.classes:
             return self
-        kept = np.flatnonzero(np.diag(self.responses) > 0.5)
+        kept = np.flatnonzero(np.diag(self.responses) > 0)
         return replace(self, responses=self.responses[np.ix_(kept, kept)], sums=self.sums[kept])
 
 

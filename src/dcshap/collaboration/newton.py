@@ -89,25 +89,29 @@ class Logits:
         whole = n_logits * size
         return int(1 + whole + (whole * (whole + 1) // 2 if self.exact else n_logits * size * (size + 1) // 2))
 
-    def contribution(self, chunks: Iterable[FloatArray], responses: FloatArray) -> FloatArray:
+    def contribution(
+        self, chunks: Iterable[FloatArray], responses: FloatArray, weights: FloatArray | None = None
+    ) -> FloatArray:
         """A party's part of a round: its rows' count, gradient and curvature in one vector (n_summed,).
 
-        `chunks` are the party's encoded rows (n, p), some at a time, `responses` their indicators (n, K).
+        `chunks` are the party's encoded rows (n, p), some at a time, `responses` their indicators (n, K), `weights`
+        how often each row counts (n,).
         """
+        roots = np.ones(len(responses)) if weights is None else np.sqrt(weights)
         n_logits, size = self.weights.shape[0], self.weights.shape[1] + 1
         gradient = np.zeros((n_logits, size))
         curvature = np.zeros((n_logits * size,) * 2 if self.exact else (n_logits, size, size))
         start = 0
         for rows in chunks:
-            wanted = responses[start : start + len(rows)]
+            here = slice(start, start + len(rows))
             start += len(rows)
-            extended = np.concatenate([np.ones((len(rows), 1)), rows - self.center], axis=1)
+            extended = np.concatenate([np.ones((len(rows), 1)), rows - self.center], axis=1) * roots[here, None]
             chances = self.chances(rows)
             kept = slice(1, None) if n_logits == 1 else slice(None)
-            gradient += (chances - wanted)[:, kept].T @ extended
+            gradient += ((chances - responses[here]) * roots[here, None])[:, kept].T @ extended
             curvature += self._curvature(extended, chances[:, kept])
         upper = packed(curvature) if self.exact else np.concatenate([packed(block) for block in curvature])
-        return np.concatenate([[float(start)], gradient.ravel(), upper])
+        return np.concatenate([[float(np.sum(roots**2))], gradient.ravel(), upper])
 
     def updated(self, total: FloatArray, *, ridge: float = RIDGE) -> Self:
         """The next coefficients, from the sum of all parties' contributions."""

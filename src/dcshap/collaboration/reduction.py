@@ -74,12 +74,19 @@ class TransformerReduction:
         return reduced
 
 
-def moment_matrix(chunks: Iterable[FloatArray]) -> FloatArray:
-    """The moments `[1 X]ᵀ [1 X]` (p + 1, p + 1) of rows that come some at a time: count, sums and products."""
+def moment_matrix(chunks: Iterable[FloatArray], weights: FloatArray | None = None) -> FloatArray:
+    """The moments `[1 X]ᵀ [1 X]` (p + 1, p + 1) of rows that come some at a time: count, sums and products.
+
+    With weights (n,), a row counts so many times.
+    """
     total: FloatArray | None = None
+    start = 0
     for rows in chunks:
+        often = np.ones(len(rows)) if weights is None else weights[start : start + len(rows)]
+        start += len(rows)
+        counted = rows if weights is None else often[:, None] * rows
         moments = np.empty((rows.shape[1] + 1,) * 2)
-        moments[0, 0], moments[0, 1:], moments[1:, 1:] = len(rows), np.ones(len(rows)) @ rows, rows.T @ rows
+        moments[0, 0], moments[0, 1:], moments[1:, 1:] = often.sum(), often @ rows, rows.T @ counted
         moments[1:, 0] = moments[0, 1:]
         total = moments if total is None else total + moments
     if total is None:

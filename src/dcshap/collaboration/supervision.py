@@ -38,6 +38,8 @@ class Supervision:
     chunks : callable
         Gives the party's encoded rows, some at a time.
     labels : array of shape (n,)
+    weights : array of shape (n,) or None
+        How often each row counts in the sums. With ε all count once: a row must not weigh more than its noise covers.
     names : sequence of str
         A name for each of the p coordinates.
     keys : mapping of each other party to the key shared with it
@@ -52,12 +54,14 @@ class Supervision:
         *,
         chunks: Chunks,
         labels: Array,
+        weights: FloatArray | None = None,
         names: Sequence[str],
         keys: Mapping[str, bytes],
         seed: int,
     ) -> None:
         self._party, self._agreement, self._names, self._keys, self._seed = party, agreement, names, keys, seed
         self._chunks, self._labels, self._classifier = chunks, labels, agreement.task == "classes"
+        self._weights = weights if agreement.epsilon is None else None
         self._targets: dict[str, Array] = {party: target_values(labels, classes=self._classifier, party=party)}
         self._received: dict[str, list[MaskedMoments]] = {}
         self._sent: dict[str, MaskedMoments] = {}
@@ -102,7 +106,7 @@ class Supervision:
     def masked_round(self, name: str) -> MaskedMoments:
         """The party's gradient and curvature at the coefficients that the rounds before have led to."""
         if name not in self._sent:
-            contribution = self._current().contribution(self._chunks(), self._responses())
+            contribution = self._current().contribution(self._chunks(), self._responses(), self._weights)
             self._sent[name] = self._masked(name, contribution)
         return self._sent[name]
 
@@ -113,7 +117,7 @@ class Supervision:
     def _own_moments(self) -> FloatArray:
         responses, privacy = self._responses(), self._privacy()
         if privacy is None:
-            return Moments.of(self._chunks(), responses, classes=self._classifier).flat()
+            return Moments.of(self._chunks(), responses, classes=self._classifier, weights=self._weights).flat()
         bounded = (privacy.bounded(rows) for rows in self._chunks())
         return privacy.noised(Moments.of(bounded, responses, classes=self._classifier).flat())
 

@@ -20,7 +20,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer
 
 from dcshap._typing import Array, FloatArray
-from dcshap.collaboration.labels import as_labels, goodness
+from dcshap.collaboration.labels import as_labels, common_weights, goodness
 
 __all__ = ["Score", "Worth", "contributions_of", "scorer_of", "worth_of_columns", "worth_of_rows"]
 
@@ -28,7 +28,7 @@ EXACT = 12  # parties whose coalitions are all tried
 PERMUTATIONS = 400  # where there are more
 Score = Callable[[Any, FloatArray], float]  # a fitted model and held-out points (n, d) -> how good it is
 Worth = Callable[[frozenset[str]], float]  # a coalition of parties -> how good its model is
-Held = Mapping[str, tuple[FloatArray, Array]]  # by party: points (n_i, d_i) and labels (n_i,)
+Held = Mapping[str, tuple[FloatArray, Array, FloatArray]]  # points (n_i, d_i), labels (n_i,), and weights or none
 
 
 def contributions_of(parties: Sequence[str], worth: Worth, *, seed: int = 0) -> pd.DataFrame:
@@ -74,8 +74,9 @@ def worth_of_rows(held: Held, model: Any, score: Score, points: FloatArray) -> W
 
     def worth(coalition: frozenset[str]) -> float:
         chosen = [held[name] for name in sorted(coalition or held)]
-        rows, labels = (np.concatenate(part) for part in zip(*chosen, strict=True))
-        return score(_trained(model, rows, labels, learns=bool(coalition)), points)
+        rows, labels = (np.concatenate([each[part] for each in chosen]) for part in (0, 1))
+        weights = common_weights([(own, len(part)) for part, _, own in chosen])
+        return score(_trained(model, rows, labels, weights, learns=bool(coalition)), points)
 
     return worth
 
@@ -86,18 +87,20 @@ def worth_of_columns(held: Held, model: Any, score: Score, points: Mapping[str, 
     def worth(coalition: frozenset[str]) -> float:
         chosen = sorted(coalition or held)
         rows, asked = (np.concatenate([part[name] for name in chosen], axis=1) for part in (columns, points))
-        return score(_trained(model, rows, held[chosen[0]][1], learns=bool(coalition)), asked)
+        _, labels, weights = held[chosen[0]]
+        counted = common_weights([(weights, len(labels))])
+        return score(_trained(model, rows, labels, counted, learns=bool(coalition)), asked)
 
-    columns = {name: rows for name, (rows, _) in held.items()}
+    columns = {name: rows for name, (rows, *_) in held.items()}
     return worth
 
 
-def _trained(model: Any, points: FloatArray, labels: Array, *, learns: bool) -> Any:
-    classifier = is_classifier(model)
+def _trained(model: Any, points: FloatArray, labels: Array, weights: FloatArray | None, *, learns: bool) -> Any:
+    classifier, counted = is_classifier(model), {} if weights is None else {"sample_weight": weights}
     if not learns or (classifier and len(np.unique(labels)) < 2):
         plain = DummyClassifier(strategy="prior") if classifier else DummyRegressor()
-        return plain.fit(points, labels)
-    return clone(model).fit(points, labels)
+        return plain.fit(points, labels, **counted)
+    return clone(model).fit(points, labels, **counted)
 
 
 def _exact(name: str, names: list[str], worth: Worth) -> float:

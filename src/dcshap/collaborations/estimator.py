@@ -131,7 +131,7 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
                 party.keep_maps(known[name])
         return [party.has_maps for party in parties.values()]
 
-    def _held(self) -> dict[str, tuple[FloatArray, Array]]:
+    def _held(self) -> dict[str, tuple[FloatArray, Array, FloatArray]]:
         """What the analyst was sent to train on."""
         self._require_fitted()
         if not self.analyst_.held_:

@@ -140,7 +140,8 @@ class HorizontalCollaboration(CollaborationEstimator):
         data : mapping of party name to (X, y)
             Tables of shape (n_i, M) and labels (n_i,): DataFrames, or arrays in schema order with category codes.
         sample_weight : mapping of party name to weights (n_i,), optional
-            How much each row counts when the model is trained; 1 at a party that is not named. The analyst sees them.
+            How many rows each row counts as, 1 at a party that is not named: in the sums behind a common span, unless
+            these are private by `epsilon`, and when the model is trained. The analyst sees the weights.
         refit_span : bool, default False
             Find new maps. Who has seen rows through two maps knows more of them than through one.
         """
@@ -252,7 +253,7 @@ class HorizontalCollaboration(CollaborationEstimator):
             A scorer's name as scikit-learn has it; accuracy of a classifier, R² of a regressor by default.
         """
         held, alignments = self._held(), self.analyst_.alignments_
-        aligned = {name: (alignments[name].transform(rows), own) for name, (rows, own) in held.items()}
+        aligned = {name: (alignments[name].transform(rows), own, w) for name, (rows, own, w) in held.items()}
         points = next(iter(self.parties_.values())).points(X)
         worth = worth_of_rows(aligned, self.analyst_.model_, scorer_of(metric, y), points)
         return contributions_of(list(aligned), worth)

@@ -20,7 +20,8 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.analyst import Analyst
 from dcshap.collaboration.horizontal_party import HorizontalParty
-from dcshap.collaboration.labels import as_labels, goodness
+from dcshap.collaboration.labels import as_labels, common_weights, goodness
+from dcshap.collaboration.messages import ANALYST, RecordLabels
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.records import Records
 from dcshap.collaboration.vertical_party import VerticalParty
@@ -98,7 +99,8 @@ def measure_rows(parties: Mapping[str, HorizontalParty], party: str, X: Any, y: 
 
     def plain(members: list[HorizontalParty]) -> tuple[Any, FloatArray]:
         rows = np.concatenate([each.anchor.encode(each.codes) for each in members])
-        return clone(own.model_).fit(rows, np.concatenate([each.labels for each in members])), encoded
+        weights = common_weights([(each.weights, len(each.labels)) for each in members])
+        return _fitted(own.model_, rows, np.concatenate([each.labels for each in members]), weights), encoded
 
     models = {"alone": plain([own]), "together": (own.model_, own.points(X)), "pooled": plain(everybody)}
     table = _compared_scores(party, models, labels)
@@ -114,13 +116,14 @@ def measure_records(
     ordered = {name: parties[name] for name in analyst.widths_}
     labels = _labels_of(y, len(held[party]))
     trained = _trained_labels(ordered)
+    weights = common_weights([(trained.weights, len(trained.labels))])
 
     def plain(members: list[VerticalParty]) -> tuple[Any, FloatArray]:
         rows, asked = (
             np.concatenate([each.anchor.encode(codes[each.name]) for each in members], axis=1)
             for codes in ({name: each.codes for name, each in ordered.items()}, {n: r.codes for n, r in held.items()})
         )
-        return clone(analyst.model_).fit(rows, trained), asked
+        return _fitted(analyst.model_, rows, trained.labels, weights), asked
 
     points = analyst.points_of([ordered[name].represent(held[name]) for name in ordered])
     models = {"alone": plain([parties[party]]), "together": (analyst.model_, points)}
@@ -138,10 +141,14 @@ def measure_records(
     return Quality(party, table, found)
 
 
-def _trained_labels(parties: Mapping[str, VerticalParty]) -> Array:
+def _fitted(model: Any, rows: FloatArray, labels: Array, weights: FloatArray | None) -> Any:
+    return clone(model).fit(rows, labels, **({} if weights is None else {"sample_weight": weights}))
+
+
+def _trained_labels(parties: Mapping[str, VerticalParty]) -> RecordLabels:
     for party in parties.values():
         if party.holds_labels:
-            return party.labels
+            return party.send_labels(ANALYST)
     raise NotFittedError("The party with the labels has no labels at hand: they are there after `fit`, not from disk.")
 
 

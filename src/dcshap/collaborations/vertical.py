@@ -139,7 +139,8 @@ class VerticalCollaboration(CollaborationEstimator):
         label_party : str, optional
             Who holds the labels; the first party by default.
         sample_weight : array of shape (n,), optional
-            How much each label counts when the model is trained, in the labels' order. The analyst sees them.
+            How many records each counts as when the model is trained, in the labels' order. The analyst sees them.
+            Spans are found without them: a guest does not know them, and could not weigh its own columns.
         refit_span : bool, default False
             Find new maps. Who has seen records through two maps knows more of them than through one.
         """
