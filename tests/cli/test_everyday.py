@@ -254,3 +254,22 @@ def test_help_is_shown_without_importing_what_trains_and_draws():
     done = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "[]"
     assert all(name in done.stdout for name in COMMANDS)
+
+
+def test_what_nobody_foresaw_is_one_line_without_data_and_a_code_of_its_own(folder, told, run, monkeypatch):
+    def fails(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a value of somebody's row")
+
+    monkeypatch.setattr(Run, "rows", fails)
+    code, said = told("predict", run, "test.csv", "--party", "north", folder=folder)
+    assert code == 3
+    assert "dcshap did not foresee this: ZeroDivisionError in test_everyday.py, line" in said
+    assert "somebody" not in said
+    with pytest.raises(ZeroDivisionError):
+        told("predict", run, "test.csv", "--party", "north", "--debug", folder=folder)
+
+
+def test_a_title_that_is_wider_than_its_table_stays_on_one_line(folder, told, run):
+    code, said = told(*FIT, "--out", "title", folder=folder)
+    assert code == 0
+    assert "Trained logistic, written to title ┏" in said

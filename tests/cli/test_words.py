@@ -135,3 +135,26 @@ def test_what_a_run_rests_on_can_be_cited(files, logistic):
     assert "Owen" not in done.stdout
     everything = dcshap("cite", "--bibtex", cwd=files)
     assert "@misc{owen," in everything.stdout
+
+
+def test_columns_get_one_value_together_where_they_are_grouped(files, logistic, said):
+    body = ("--group", "body=age, chol", "--group", "body=sex")
+    code, told = said("explain", logistic, "rows.csv", "--party", "north", *body, "--json")
+    assert code == 0, told
+    content = json.loads(told[told.index("{") : told.rindex("}") + 1])
+    assert content["feature_names"] == ["body", "cp", "thalach", "oldpeak", "ca", "thal"]
+    code, told = said("explain", logistic, "rows.csv", "--party", "north", "--group", "body=age,height")
+    assert code == 1
+    assert "--group must be NAME=COLUMN,COLUMN with columns of ['age', 'sex', 'cp', 'chol'," in told
+    assert "There is no ['height']" in told
+
+
+@pytest.mark.parametrize("asked", [(), ("--party", "clinic"), ("--index", "shapley")])
+def test_vertical_columns_get_one_value_together_too(files, vertical_run, said, asked):
+    code, told = said("explain", vertical_run, "records.csv", *asked, "--group", "person=age,sex", "--json")
+    assert code == 0, told
+    assert json.loads(told[told.index("{") : told.rindex("}") + 1])["feature_names"][0] == "person"
+    if "--index" not in asked:
+        code, told = said("explain", vertical_run, "records.csv", *asked, "--group", "mixed=age,thal")
+        assert code == 1
+        assert "'mixed' has columns of ['clinic', 'laboratory']: split it, or use view='full'" in told

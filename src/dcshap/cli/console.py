@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +19,7 @@ from dcshap.exceptions import DcshapError, DcshapWarning
 
 if TYPE_CHECKING:  # tables and progress bars take longer to import than help takes to show
     import pandas as pd
-    from rich.table import Table
+    from rich.console import RenderableType
 
 __all__ = [
     "JsonOption",
@@ -42,10 +43,15 @@ error_console = Console(stderr=True, emoji=False, highlight=False)
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 
 WRONG_INPUT = 1
+DEFECT = 3
 
 
 class ReadableErrors(TyperGroup):
-    """Ends a command that failed on its input with one paragraph and exit code 1; `--debug` shows the traceback."""
+    """Ends a command that failed on its input with one paragraph and exit code 1; `--debug` shows the traceback.
+
+    What dcshap did not foresee ends with exit code 3. Then the exception's own words, which may hold data, are shown
+    with `--debug` only.
+    """
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # the Context that Typer exports
         """Run the command that was asked for."""
@@ -57,8 +63,22 @@ class ReadableErrors(TyperGroup):
         except (DcshapError, OSError) as error:
             if ctx.params.get("debug"):
                 say(traceback.format_exc())
-            error_console.print(f"[bold red]Error:[/] {_escaped(str(error))}", soft_wrap=True)
+            _show_error(str(error))
             ctx.exit(WRONG_INPUT)
+        except Exception as error:
+            of_the_command_line = type(error).__module__.partition(".")[0] in ("click", "typer")
+            if ctx.params.get("debug") or of_the_command_line:
+                raise
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _show_error(
+                f"dcshap did not foresee this: {type(error).__name__} in {Path(place.filename).name}, line "
+                f"{place.lineno}. This is a defect of dcshap. Say --debug to see all of it, and please report it."
+            )
+            ctx.exit(DEFECT)
+
+
+def _show_error(text: str) -> None:
+    error_console.print(f"[bold red]Error:[/] {_escaped(text)}", soft_wrap=True)
 
 
 def command_group(text: str) -> typer.Typer:
@@ -91,28 +111,33 @@ def print_table(frame: pd.DataFrame, title: str = "", *, digits: str = ".3f", ri
     output.print(as_table(frame, title, digits=digits, right=right))
 
 
-def as_table(frame: pd.DataFrame, title: str = "", *, digits: str = ".3f", right: Collection[str] = ()) -> Table:
+def as_table(
+    frame: pd.DataFrame, title: str = "", *, digits: str = ".3f", right: Collection[str] = ()
+) -> RenderableType:
     """A frame as the screen shows it, without its index.
 
     Parameters
     ----------
     frame : DataFrame
     title : str
+        A line above it, which may be wider than the table.
     digits : str
         How fractions are written, as a format.
     right : collection of str
         Columns of text to be aligned on the right, as numbers are.
     """
     import pandas as pd  # noqa: PLC0415 - as at the top
+    from rich.console import Group  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
-    table = Table(title=_escaped(title), title_justify="left")
+    table = Table()
     for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
         numeric = pd.api.types.is_numeric_dtype(dtype) or column in right
         table.add_column(_escaped(str(column)), justify="right" if numeric else "left")
     for row in frame.itertuples(index=False):
         table.add_row(*(_cell(value, digits) for value in row))
-    return table
+    return Group(Text(title, style="italic"), table) if title else table
 
 
 @contextmanager

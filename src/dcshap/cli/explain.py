@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -67,6 +68,10 @@ def explain(
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
     n_background: BackgroundOption = N_BACKGROUND,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=COLUMN,COLUMN: columns that get one value together; repeat for further groups."),
+    ] = None,
     told: ToldOption = None,
     max_evals: Annotated[int | None, typer.Option(help="Evaluations per row before values are sampled.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processor cores to use.")] = None,
@@ -101,6 +106,7 @@ def explain(
         "n_jobs": jobs,
         "random_state": seed,
         "progress": error_console.is_terminal,
+        "groups": _groups(trained, group or ()),
     } | absent_options(missing, unknown)
     if isinstance(trained.collaboration, HorizontalCollaboration):
         if view is not None or index is not None or merged:
@@ -118,6 +124,25 @@ def explain(
     if receipt is not None:
         issue_receipts(trained, explanation, receipt, openings=openings)
     show_explanation(explanation, told=told, as_json=as_json)
+
+
+def _groups(trained: Run, given: Sequence[str]) -> dict[str, list[str]] | None:
+    """Groups as they were given, and every other column as one of its own; None without any."""
+    if not given:
+        return None
+    parties = trained.collaboration.parties_.values()
+    columns = list(dict.fromkeys(column for party in parties for column in party.agreement.schema.names))
+    groups: dict[str, list[str]] = {}
+    for each in given:
+        name, separator, members = each.partition("=")
+        named = [members] if members in columns else [member.strip() for member in members.split(",")]
+        unknown = [member for member in named if member not in columns]
+        if not separator or not name or unknown:
+            wrong = f"There is no {unknown}" if separator and name else f"Got {each!r}"
+            raise InputError(f"--group must be NAME=COLUMN,COLUMN with columns of {columns}. {wrong}.")
+        groups.setdefault(name, []).extend(named)
+    grouped = {member for members in groups.values() for member in members}
+    return groups | {column: [column] for column in columns if column not in grouped}
 
 
 def _vertical(
@@ -151,7 +176,8 @@ def as_plain(explanation: PartyExplanation, output: str | None = None) -> dict[s
 def _rows(explanation: PartyExplanation, output: str | None) -> list[dict[str, Any]]:
     frame = explanation.to_frame(explanation.chosen_outputs(output))
     cells = ["feature", "value", "contribution", "standard_error", "as_in_reference"]
-    frame["value"] = [None if is_missing(cell) else cell for cell in frame["value"]]
+    cells_of = [None if is_missing(cell) else cell for cell in frame["value"]]
+    frame["value"] = pd.Series(cells_of, index=frame.index, dtype=object)  # or None would become NaN beside numbers
     return [
         {
             "row": str(first["row"]),

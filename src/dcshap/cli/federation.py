@@ -36,7 +36,7 @@ from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
     from dcshap.federation.flare.session import Session
     from dcshap.federation.site.analyst_site import RunSettings
@@ -310,7 +310,7 @@ def _running(asking: Session, collaboration: str | None) -> str:
     return found[0]
 
 
-def _phases(told: dict[str, Any]) -> Table:
+def _phases(told: dict[str, Any]) -> RenderableType:
     table = pd.DataFrame(told["phases"], columns=["name", "answered", "waiting", "sent", "received", "seconds"])
     table[["answered", "waiting"]] = table[["answered", "waiting"]].map(", ".join)
     named = table.rename(columns={"name": "phase", "waiting": "waiting for"})

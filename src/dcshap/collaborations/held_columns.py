@@ -13,8 +13,9 @@ from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.collaborations.estimator import for_each
 from dcshap.exceptions import InputError
 from dcshap.schema import Absent, Schema
+from dcshap.shapley.game.players import Groups, grouping
 
-__all__ = ["components_of", "records_of", "require_holder", "require_references", "require_tables"]
+__all__ = ["components_of", "records_of", "require_holder", "require_references", "require_tables", "split_groups"]
 
 
 def require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
@@ -72,6 +73,40 @@ def require_holder(X: Mapping[str, Any], y: Any, label_party: str | None) -> str
     if holder not in X:
         raise InputError(f"`label_party` must be one of {list(X)}. Got {holder!r}.")
     return holder
+
+
+def split_groups(
+    groups: Groups | None, parties: Mapping[str, VerticalParty], *, view: str, across: bool
+) -> tuple[tuple[str, ...], dict[str, Groups]]:
+    """The names of groups of columns, and each party's part of them; nothing where columns are not grouped.
+
+    Parameters
+    ----------
+    groups : list of lists of columns, or dict of name to columns, or None
+    parties : mapping of str to VerticalParty
+    view : str
+        Where it is a party's, others' columns need not be in any group.
+    across : bool
+        Whether a group may have columns of several parties.
+    """
+    if groups is None:
+        return (), {}
+    holder = {column: name for name, party in parties.items() for column in party.agreement.schema.names}
+    named = {each for group in (groups.values() if isinstance(groups, Mapping) else groups) for each in group}
+    alone = [column for column in holder if holder[column] == view]
+    columns = alone if alone and not named & (set(holder) - set(alone)) else list(holder)
+    players = grouping(groups, columns, what="groups", of="column")
+    parts: dict[str, dict[str, list[str]]] = {}
+    for name, members in zip(players.names, players.members, strict=True):
+        owners = sorted({holder[columns[at]] for at in members})
+        if len(owners) > 1 and not across:
+            raise InputError(
+                f"In a party's view a group must hold columns of one party. {name!r} has columns of {owners}: split "
+                f"it, or use view='full' with index='shapley' (Algorithm 3)."
+            )
+        for at in members:
+            parts.setdefault(holder[columns[at]], {}).setdefault(name, []).append(columns[at])
+    return players.names, dict(parts)
 
 
 def require_references(reference: Any, parties: Mapping[str, VerticalParty]) -> Mapping[str, pd.DataFrame]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self, Unpack
 
@@ -31,7 +31,7 @@ from dcshap.exceptions import InputError, ModelError, ProtocolError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import Request
-from dcshap.explanation.engine import RowOptions, absent_in
+from dcshap.explanation.engine import RowOptions, parts_of
 from dcshap.explanation.reference import kind_of
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol import Cast, Protocol, run_in_memory
@@ -283,8 +283,9 @@ class VerticalCollaboration(CollaborationEstimator):
         n_background : int, default 100
             How many rows a background has; 500 at most.
         **options
-            `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in `shapley_values`;
-            `missing` and `unknown` as in `predict`.
+            `groups`, `method`, `max_evals`, `tol`, `batch_size`, `n_jobs`, `random_state`, `progress`, as in
+            `shapley_values`; `missing` and `unknown` as in `predict`. A group holds columns of one party, of several
+            in Algorithm 3 only; for one party's view it is enough to group its own.
         """
         if index not in ("shapley", "owen"):
             raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
@@ -295,14 +296,16 @@ class VerticalCollaboration(CollaborationEstimator):
         if merged and (view == FULL or index == "owen"):
             raise InputError("`merged` belongs to Algorithm 4: one party's view, with index='shapley'.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
-        absent, engine = absent_in(options)
+        groups, absent, engine = parts_of(options)
+        players, own = held_columns.split_groups(groups, self.parties_, view=view, across=protocol is ALGORITHM_3)
+        with_it = {name: {"rows": (rows or {}).get(name), "groups": own.get(name), **engine} for name in self.parties_}
         analyst = AnsweringAnalyst(self.analyst_, **engine)
         if protocol is not ALGORITHM_3:
             self._share_model()
         what = {"view": view, "merged": merged, "n_background": n_background}
         what |= {"reference": reference} if rows is None else {"reference": "given"}
         held = self._records(X, **absent)
-        explained = self._ask(held, protocol, analyst, rows=rows, options=engine, **what).explanation()
+        explained = self._ask(held, protocol, analyst, with_it, players, **what).explanation()
         targets = [party.target for party in self.parties_.values() if party.target]
         return replace(explained, reference_choice=kind_of(reference)).of_target(next(iter(targets), None))
 
@@ -313,21 +316,20 @@ class VerticalCollaboration(CollaborationEstimator):
         held: Mapping[str, Records],
         protocol: Protocol,
         analyst: AnsweringAnalyst,
-        *,
-        rows: Mapping[str, Any] | None = None,
-        options: Any = None,
+        with_it: Mapping[str, Mapping[str, Any]] | None = None,
+        players: Sequence[str] = (),
         **what: Any,
     ) -> Asking:
-        """Have the parties, and the analyst, answer a request for records, each party bringing its columns."""
+        """Have the parties, with what each is to answer with, and the analyst answer a request for records."""
         if protocol is PREDICT and not all(map(len, held.values())):
             raise InputError("At least one record must be asked for. Got none.")
         records = next(iter(held.values())).identifiers
         request = Request(
             "", new_identifier(), "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what)
         )
-        asking = Asking(request, list(self.parties_))
+        asking = Asking(request, list(self.parties_), players)
         roles: dict[str, Any] = {
-            name: AnsweringParty(party, held[name], request, rows=(rows or {}).get(name), **(options or {}))
+            name: AnsweringParty(party, held[name], request, **(with_it or {}).get(name, {}))
             for name, party in self.parties_.items()
         }
         names = tuple(sorted(self.parties_))

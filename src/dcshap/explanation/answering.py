@@ -31,6 +31,7 @@ from dcshap.explanation.engine import EngineOptions
 from dcshap.explanation.joint import disclose_columns, explain_all, record_part, with_parts
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.explanation.views import disclose, explain_view, unite_views
+from dcshap.shapley.game.players import Groups
 
 __all__ = ["AnsweringAnalyst", "AnsweringParty", "Asking"]
 
@@ -46,14 +47,24 @@ class AnsweringParty:
     request : Request
     rows : table of shape (m, M_k), optional
         What to compare with, instead of what the request names.
+    groups : list of lists of columns, or dict of name to columns, optional
+        The party's own columns that are one player together.
     **options
         As in `shapley_values`.
     """
 
     def __init__(
-        self, party: VerticalParty, records: Records, request: Request, *, rows: Any = None, **options: Any
+        self,
+        party: VerticalParty,
+        records: Records,
+        request: Request,
+        *,
+        rows: Any = None,
+        groups: Groups | None = None,
+        **options: Any,
     ) -> None:
         self._party, self._records, self._request, self._options = party, records, request, options
+        self._groups = groups
         self._against: dict[str, Any] = {
             "reference": request.reference if rows is None else rows,
             "n_background": request.n_background,
@@ -96,6 +107,7 @@ class AnsweringParty:
             self._vectors,
             index="owen" if self._request.protocol == "party views" else "shapley",
             merged=self._request.merged,
+            groups=self._groups,
             **self._against,
             **self._options,
         )
@@ -103,7 +115,7 @@ class AnsweringParty:
 
     def send_columns(self, to: str) -> RecordOffsets | CoalitionTable:  # noqa: ARG002
         """What each column adds, for the analyst."""
-        return disclose_columns(self._party, self._records, **self._against)
+        return disclose_columns(self._party, self._records, groups=self._groups, **self._against)
 
     def send_part(self, to: str) -> RecordPart:  # noqa: ARG002
         """The record itself, for the requester."""
@@ -158,10 +170,12 @@ class Asking:
     request : Request
     parties : sequence of str
         In the order in which their features are shown.
+    players : sequence of str
+        The groups in the order in which they are shown, where columns are grouped.
     """
 
-    def __init__(self, request: Request, parties: Sequence[str]) -> None:
-        self.request, self._parties = request, parties
+    def __init__(self, request: Request, parties: Sequence[str], players: Sequence[str] = ()) -> None:
+        self.request, self._parties, self._players = request, parties, players
         self._answers: dict[str, PartyExplanation] = {}
         self._parts: dict[str, RecordPart] = {}
         self._values: PartyExplanation | None = None
@@ -190,7 +204,7 @@ class Asking:
     def explanation(self) -> PartyExplanation:
         """The explanation that was asked for, once all answers are there."""
         if self._values is not None:
-            together = with_parts(self._values, [self._parts[name] for name in self._parties])
+            together = with_parts(self._values, [self._parts[name] for name in self._parties], self._players)
             return replace(together, reference_choice=self.request.reference)
         if self.request.view == FULL:
             return unite_views({name: self._answers[name] for name in self._parties})

@@ -75,6 +75,7 @@ class RecordVectors(Message):
 class RecordOffsets(Message):
     """A party's representation of the reference's m rows (m, d) and what each of its columns adds (m, n, M_k, d).
 
+    Columns that are one player together stand here as one.
     With it, whoever evaluates the model can form every coalition's representation; so this is the paper's coalition
     matrix in fewer bytes, and discloses as much.
     """

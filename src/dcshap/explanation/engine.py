@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from dcshap._typing import FloatArray
 from dcshap.collaboration.party import Party
-from dcshap.exceptions import InputError, ModelError
+from dcshap.exceptions import ModelError
 from dcshap.schema import Absent
 from dcshap.shapley import Explanation
 from dcshap.shapley.game.players import Groups
@@ -22,11 +22,11 @@ from dcshap.shapley.parallel import progress_bar
 __all__ = [
     "EngineOptions",
     "RowOptions",
-    "absent_in",
     "averaged",
     "column_offsets",
     "columns_in_common_space",
     "outputs_of",
+    "parts_of",
 ]
 
 
@@ -36,14 +36,12 @@ class RowOptions(EngineOptions, Absent, total=False):
     groups: Groups | None
 
 
-def absent_in(options: RowOptions) -> tuple[Absent, EngineOptions]:
-    """What stands for an absent feature, and the engine's options; where players are all parties' columns."""
-    if options.get("groups") is not None:
-        raise InputError("`groups` are for rows of a horizontal collaboration: here players are single columns.")
+def parts_of(options: RowOptions) -> tuple[Groups | None, Absent, EngineOptions]:
+    """Which columns are one player, what stands for an absent feature, and the engine's options."""
     rest: Any = dict(options)
-    rest.pop("groups", None)
+    groups = rest.pop("groups", None)
     absent: Any = {name: rest.pop(name) for name in ("missing", "unknown") if name in rest}
-    return absent, rest
+    return groups, absent, rest
 
 
 def outputs_of(model: Any) -> Callable[[FloatArray], FloatArray]:

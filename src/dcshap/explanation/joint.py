@@ -30,6 +30,7 @@ from dcshap.explanation.engine import (
 from dcshap.explanation.reference import fingerprint_of, reference_rows, shown_rows
 from dcshap.explanation.statement import PartyExplanation, joint_reference, side_by_side
 from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
+from dcshap.shapley.game.players import Grouping, Groups, grouping
 
 __all__ = ["disclose_columns", "explain_all", "record_part", "with_parts"]
 
@@ -37,16 +38,26 @@ MAX_TABLE = 16  # columns of a party whose reduction is not linear: 2^16 rows a 
 
 
 def disclose_columns(
-    party: VerticalParty, records: Records, *, reference: Any = "anchor", n_background: int = N_BACKGROUND
+    party: VerticalParty,
+    records: Records,
+    *,
+    reference: Any = "anchor",
+    n_background: int = N_BACKGROUND,
+    groups: Groups | None = None,
 ) -> RecordOffsets | CoalitionTable:
-    """What each of a party's columns adds to its representation, for the analyst to evaluate every coalition."""
+    """What each of a party's columns adds to its representation, for the analyst to evaluate every coalition.
+
+    Of columns that are one player together (`groups`) the analyst sees what they add together only.
+    """
     rows = reference_rows(party, reference, n_background, warn=True)
-    names, pseudonyms = party.agreement.schema.names, party.pseudonyms_of(records)
+    players = grouping(groups, party.agreement.schema.names, what="groups", of="column")
+    names, pseudonyms = players.names, party.pseudonyms_of(records)
     if party.linear_reduction is not None:
         weights = party.linear_reduction.weights
         # Algorithm 3, lines 1 to 4: F_i is linear, so F_i of every coalition is a sum of these
         offsets = [
-            column_offsets(party, records.codes, row, weights) + party.noise_shares(records.codes, row) for row in rows
+            players.summed(column_offsets(party, records.codes, row, weights) + party.noise_shares(records.codes, row))
+            for row in rows
         ]
         return RecordOffsets(party.name, pseudonyms, names, party.noisy_codes(rows), np.stack(offsets))
     if len(names) > MAX_TABLE:
@@ -54,15 +65,16 @@ def disclose_columns(
             f"Algorithm 3 needs a linear reduction at a party with more than {MAX_TABLE} columns. {party.name!r} has "
             f"{len(names)}. Use index='owen', which needs two vectors per party only."
         )
-    return CoalitionTable(party.name, pseudonyms, names, np.stack([_table(party, records.codes, row) for row in rows]))
+    tables = [_table(party, records.codes, row, players) for row in rows]
+    return CoalitionTable(party.name, pseudonyms, names, np.stack(tables))
 
 
-def _table(party: VerticalParty, codes: FloatArray, reference: FloatArray) -> FloatArray:
-    """The representations of all coalitions (n, 2^M_k, d), against one row of the reference (M_k,)."""
-    n_columns = codes.shape[1]
+def _table(party: VerticalParty, codes: FloatArray, reference: FloatArray, players: Grouping) -> FloatArray:
+    """The representations of all coalitions (n, 2^players, d), against one row of the reference (M_k,)."""
     filled = np.where(np.isnan(codes), party.anchor.reference(), codes)
     # Algorithm 3, line 1: S
-    inside = (np.arange(1 << n_columns)[:, None] >> np.arange(n_columns)) & 1 == 1
+    inside = (np.arange(1 << len(players))[:, None] >> np.arange(len(players))) & 1 == 1
+    inside = inside[:, players.of_member]
     noise, absent = party.noise_shares(codes, reference), party.noisy_codes(reference[None, :])
     absent -= party.reduce_codes(reference)  # the reference's own noise
     # Algorithm 3, lines 2 to 4: X'_i, the party's columns of all coalitions, and F_i(X'_i)
@@ -76,7 +88,10 @@ def _table(party: VerticalParty, codes: FloatArray, reference: FloatArray) -> Fl
 def explain_all(
     analyst: Analyst, parts: Sequence[RecordOffsets | CoalitionTable], **options: Unpack[EngineOptions]
 ) -> PartyExplanation:
-    """All parties' features together, by the Shapley value of the game of all of them."""
+    """All parties' features together, by the Shapley value of the game of all of them.
+
+    A player that several parties name is one: a group of columns of several parties.
+    """
     given = {part.party: part for part in parts}
     if set(given) != set(analyst.widths_):
         raise ProtocolError(f"Algorithm 3 needs every party of {list(analyst.widths_)}. Got {sorted(given)}.")
@@ -107,35 +122,31 @@ def _single(part: RecordOffsets | CoalitionTable, at: int) -> RecordOffsets | Co
 def _explain_against(
     analyst: Analyst, parts: Sequence[RecordOffsets | CoalitionTable], options: EngineOptions
 ) -> Explanation:
-    names = tuple(name for part in parts for name in part.names)
+    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+    players = [[names.index(name) for name in part.names] for part in parts]
     # Algorithm 3, lines 6 and 7: the model's answers to X̂, and Algorithm 1
     if all(isinstance(part, RecordOffsets) for part in parts):
-        base, offsets = _joint_offsets([part for part in parts if isinstance(part, RecordOffsets)])
+        base, offsets = _joint_offsets([part for part in parts if isinstance(part, RecordOffsets)], players)
         return additive_shapley_values(
             outputs_of(analyst.model_), base, offsets, resolution=analyst.resolution_, feature_names=names, **options
         )
 
     def points_of(sample: int, inside: BoolArray) -> FloatArray:
-        columns, start = [], 0
-        for part in parts:
-            stop = start + len(part.names)
-            columns.append(_coalition_rows(part, sample, inside[:, start:stop]))
-            start = stop
+        columns = [_coalition_rows(part, sample, inside[:, at]) for part, at in zip(parts, players, strict=True)]
         return to_grid(np.concatenate(columns, axis=1), analyst.resolution_)  # Algorithm 3, line 5: X̂
 
     n = len(parts[0].pseudonyms)
     return coalition_shapley_values(outputs_of(analyst.model_), points_of, n_samples=n, feature_names=names, **options)
 
 
-def _joint_offsets(parts: Sequence[RecordOffsets]) -> tuple[FloatArray, FloatArray]:
+def _joint_offsets(parts: Sequence[RecordOffsets], players: Sequence[Sequence[int]]) -> tuple[FloatArray, FloatArray]:
+    """The base point (d,) and what all players add (n, M, d), given the players of each part."""
     widths = {part.party: len(part.absent) for part in parts}
     slices = columns_in_common_space(widths)
-    n, n_columns = len(parts[0].offsets), sum(len(part.names) for part in parts)
-    offsets, start = np.zeros((n, n_columns, sum(widths.values()))), 0
-    for part in parts:
-        stop = start + len(part.names)
-        offsets[:, start:stop, slices[part.party]] = part.offsets
-        start = stop
+    n_players = len({player for each in players for player in each})
+    offsets = np.zeros((len(parts[0].offsets), n_players, sum(widths.values())))
+    for part, at in zip(parts, players, strict=True):
+        offsets[:, at, slices[part.party]] = part.offsets
     return np.concatenate([part.absent for part in parts]), offsets
 
 
@@ -157,9 +168,12 @@ def record_part(
     return RecordPart(party.name, data, data.head(0) if shown is None else shown, fingerprint_of(schema, rows))
 
 
-def with_parts(explained: PartyExplanation, parts: Sequence[RecordPart]) -> PartyExplanation:
-    """An explanation together with the record and the reference, its features in the order of the parts."""
-    order = [explained.feature_names.index(name) for part in parts for name in part.data.columns]
+def with_parts(
+    explained: PartyExplanation, parts: Sequence[RecordPart], players: Sequence[str] = ()
+) -> PartyExplanation:
+    """An explanation together with the record and the reference; players as given, else columns as in the parts."""
+    names = players or [name for part in parts for name in part.data.columns]
+    order = [explained.feature_names.index(name) for name in names]
     return replace(
         explained,
         values=explained.values[:, order],

@@ -78,9 +78,7 @@ def _explain_sums(
     weights = reduction.weights @ alignment.weights
     constant = reduction.offset @ alignment.weights + alignment.intercept
     base = party.anchor.encode(reference.codes[None, :])[0] @ weights + constant
-    offsets = column_offsets(party, codes, reference.codes, weights)
-    if len(players) < offsets.shape[1]:
-        offsets = np.stack([offsets[:, list(columns)].sum(axis=1) for columns in players.members], axis=1)
+    offsets = players.summed(column_offsets(party, codes, reference.codes, weights))
     return additive_shapley_values(
         outputs_of(party.model_),
         base,
@@ -96,9 +94,7 @@ def _explain_points(
 ) -> Explanation:
     """Without one, every coalition's row is mapped to the common space."""
     same = (codes == reference.codes) | (np.isnan(codes) & np.isnan(reference.codes))
-    player_of = np.empty(codes.shape[1], dtype=np.int64)
-    for player, columns in enumerate(players.members):
-        player_of[list(columns)] = player
+    player_of = players.of_member
 
     def points_of(sample: int, inside: BoolArray) -> FloatArray:
         rows = np.where(inside[:, player_of], codes[sample], reference.codes)  # Algorithm 1, lines 5 and 6

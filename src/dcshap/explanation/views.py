@@ -32,6 +32,7 @@ from dcshap.explanation.reference import fingerprint_of, kind_of, reference_rows
 from dcshap.explanation.statement import UNNAMED, PartyExplanation, joint_reference, require_one_run, side_by_side
 from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
 from dcshap.shapley.game.coalition_points import PointsOf
+from dcshap.shapley.game.players import Grouping, Groups, grouping
 
 __all__ = ["DC_FEATURES", "disclose", "explain_view", "unite_views"]
 
@@ -60,6 +61,7 @@ def explain_view(
     merged: bool = False,
     reference: Any = "anchor",
     n_background: int = N_BACKGROUND,
+    groups: Groups | None = None,
     **options: Unpack[EngineOptions],
 ) -> PartyExplanation:
     """One party's features, every other party's folded into a "DC Features" bar.
@@ -79,16 +81,21 @@ def explain_view(
         Algorithm 4 with one bar for all other parties together, instead of one each.
     reference, n_background
         As in `reference_rows`, the same that the others have disclosed.
+    groups : list of lists of columns, or dict of name to columns, optional
+        The party's own columns that are one player together.
     """
     shared = _shared_model(party)
     rows = reference_rows(party, reference, n_background, warn=True)
     vectors = _in_order(party, records, others, shared, n_rows=len(rows))
     bars = _bars([each.party for each in vectors], merged=merged)
-    game = _game(party, bars, index, merged=merged)
+    players = grouping(groups, party.agreement.schema.names, what="groups", of="column")
+    game = _game(party, players.names, bars, index, merged=merged)
 
     def against(at: int, how: EngineOptions) -> Explanation:
         single = [replace(each, absent=each.absent[at]) for each in vectors]
-        return _explain_against(party, records.codes, rows[at], single, shared, game=game | {**how}, merged=merged)
+        return _explain_against(
+            party, records.codes, rows[at], single, shared, players=players, game=game | {**how}, merged=merged
+        )
 
     return PartyExplanation.of(
         averaged(len(rows), against, options),
@@ -104,9 +111,10 @@ def explain_view(
     ).of_target(party.target)
 
 
-def _game(party: VerticalParty, bars: Mapping[str, Any], index: str, *, merged: bool) -> dict[str, Any]:
+def _game(
+    party: VerticalParty, own: Sequence[str], bars: Mapping[str, Any], index: str, *, merged: bool
+) -> dict[str, Any]:
     """The players, and the blocks of an Owen value."""
-    own = party.agreement.schema.names
     # Algorithm 4, line 1: M = h + 1, or one more for every further guest
     game: dict[str, Any] = {"feature_names": (*own, *bars), "index": index}
     if index == "owen":
@@ -123,16 +131,17 @@ def _explain_against(
     vectors: Sequence[RecordVectors],
     shared: SharedModel,
     *,
+    players: Grouping,
     game: Mapping[str, Any],
     merged: bool,
 ) -> Explanation:
     """Explain with one row of the reference (M_k,), and the other parties' vector (d,) of theirs."""
-    outputs, n_own = outputs_of(shared.model), codes.shape[1]
+    outputs, n_own = outputs_of(shared.model), len(players)
     # Algorithm 4, lines 15 and 16: the model's answers to all coalitions' points, and Algorithm 1
     if party.linear_reduction is None:
-        points_of = _view_points(party, codes, reference, vectors, shared)
+        points_of = _view_points(party, codes, reference, vectors, shared, players=players)
         return coalition_shapley_values(outputs, points_of, n_samples=len(codes), **game)
-    base, offsets = _view_offsets(party, codes, reference, vectors, shared)
+    base, offsets = _view_offsets(party, codes, reference, vectors, shared, players=players)
     if merged:
         offsets = np.concatenate([offsets[:, :n_own], offsets[:, n_own:].sum(axis=1, keepdims=True)], axis=1)
     return additive_shapley_values(outputs, base, offsets, resolution=shared.resolution, **game)
@@ -184,19 +193,20 @@ def _view_offsets(
     reference: FloatArray,
     vectors: Sequence[RecordVectors],
     shared: SharedModel,
+    *,
+    players: Grouping,
 ) -> tuple[FloatArray, FloatArray]:
-    """The base point (d,) and what own columns and other parties add (n, M_k + others, d)."""
+    """The base point (d,) and what own players and other parties add (n, players + others, d)."""
     reduction = party.linear_reduction
     if reduction is None:
         raise ProtocolError("Offsets need a linear reduction.")
-    slices, n_own = columns_in_common_space(shared.widths), codes.shape[1]
+    slices, n_own = columns_in_common_space(shared.widths), len(players)
     base = np.empty(sum(shared.widths.values()))
     offsets = np.zeros((len(codes), n_own + len(vectors), len(base)))
     # Algorithm 4, lines 6, 7 and 14: F_h is linear, so F_h(x'_h) is F_h(r_h) plus what the columns in s add
     base[slices[party.name]] = party.noisy_codes(reference[None, :])[0]
-    offsets[:, :n_own, slices[party.name]] = column_offsets(
-        party, codes, reference, reduction.weights
-    ) + party.noise_shares(codes, reference)
+    added = column_offsets(party, codes, reference, reduction.weights) + party.noise_shares(codes, reference)
+    offsets[:, :n_own, slices[party.name]] = players.summed(added)
     for position, each in enumerate(vectors):  # Algorithm 4, lines 8 to 12: x'_g is r̂_g, or x̂_g
         base[slices[each.party]] = each.absent
         offsets[:, n_own + position, slices[each.party]] = each.present - each.absent
@@ -209,18 +219,21 @@ def _view_points(
     reference: FloatArray,
     vectors: Sequence[RecordVectors],
     shared: SharedModel,
+    *,
+    players: Grouping,
 ) -> PointsOf:
     """The model's input for a record and its coalitions, where the party's reduction is not linear."""
-    slices, n_own = columns_in_common_space(shared.widths), codes.shape[1]
+    slices, n_own, player_of = columns_in_common_space(shared.widths), len(players), players.of_member
     filled = np.where(np.isnan(codes), party.anchor.reference(), codes)
     noise, absent = party.noise_shares(codes, reference), party.noisy_codes(reference[None, :])
     absent -= party.reduce_codes(reference)  # the reference's own noise
 
     def points_of(sample: int, inside: BoolArray) -> FloatArray:
         z = np.empty((len(inside), sum(shared.widths.values())))
-        own = np.where(inside[:, :n_own], filled[sample], reference)  # Algorithm 4, lines 6 and 7: x'_h
+        columns = inside[:, player_of]
+        own = np.where(columns, filled[sample], reference)  # Algorithm 4, lines 6 and 7: x'_h
         # Algorithm 4, line 14: F_h(X'_h), with the noise that the columns in s share
-        shares = inside[:, :n_own].astype(np.float64) @ noise[sample]
+        shares = columns.astype(np.float64) @ noise[sample]
         z[:, slices[party.name]] = party.reduce_codes(own) + absent + shares
         for position, each in enumerate(vectors):
             bar = min(n_own + position, inside.shape[1] - 1)  # the last where parties are merged

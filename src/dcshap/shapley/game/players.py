@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcshap._typing import FloatArray, IntArray
 from dcshap.exceptions import InputError
 
 __all__ = ["Grouping", "Groups", "grouping"]
@@ -31,6 +32,20 @@ class Grouping:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def of_member(self) -> IntArray:
+        """The position of each member's group."""
+        found = np.empty(sum(map(len, self.members)), dtype=np.int64)
+        for group, members in enumerate(self.members):
+            found[list(members)] = group
+        return found
+
+    def summed(self, added: FloatArray) -> FloatArray:
+        """What groups add (n, groups, d), given what each member adds (n, members, d)."""
+        if [list(members) for members in self.members] == [[at] for at in range(added.shape[1])]:
+            return added
+        return np.stack([added[:, list(members)].sum(axis=1) for members in self.members], axis=1)
 
     def position(self, name: str | int, *, what: str) -> int:
         """The position of a group given by name or by position."""
