@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -49,15 +50,36 @@ def is_array(table: Any) -> bool:
     return isinstance(table, np.ndarray | list | tuple)
 
 
+@dataclass(frozen=True)
+class Cells:
+    """A table that was read into lists, by column: looking up single cells of a frame takes much longer."""
+
+    columns: Mapping[str, Sequence[Any]]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, names: Mapping[str, str]) -> Self:
+        """The cells of a frame, its columns called by other names."""
+        return cls({names.get(str(name), str(name)): column.tolist() for name, column in frame.items()})
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def take(self, rows: Sequence[int]) -> Self:
+        """Some of the rows."""
+        return type(self)({name: [column[row] for row in rows] for name, column in self.columns.items()})
+
+
 def row_cells(table: Any, row: int, names: Sequence[str]) -> dict[str, Any]:
     """The cells of one row, by name; names that are no columns are left out. Arrays have their columns in order."""
     if table is None:
         return {}
     if isinstance(table, pd.Series):
         table = table.to_frame().T
+    if isinstance(table, Cells):
+        return {name: column[row] for name, column in table.columns.items() if name in names}
     if not is_array(table):
         frame = as_frame(table)
-        return {str(name): frame.iloc[row, j] for j, name in enumerate(frame.columns) if str(name) in names}
+        return {str(name): column.array[row] for name, column in frame.items() if str(name) in names}
     cells = np.atleast_2d(as_array(table))[row]
     return dict(zip(names, cells, strict=True)) if len(cells) == len(names) else {}
 

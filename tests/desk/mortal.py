@@ -25,7 +25,7 @@ def main(folder: Path, url: str, port: int) -> None:
         child = os.fork()
         if child == 0:
             opening = Opening(people.make_desk(folder, cases, url=url or None), port=port)
-            serve([(opening, opening.bound())])
+            serve([(opening, opening.bound())], processes=2)
             os._exit(0)
         sys.stdout.write(f"{child}\n")
         sys.stdout.flush()

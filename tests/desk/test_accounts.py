@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
 
 from dcshap.desk import accounts as module
 from dcshap.desk.accounts import Role
-from dcshap.desk.database import codes, sessions, users
+from dcshap.desk.database import Database, attempts, codes, sessions, users
 from dcshap.desk.state import Entry
 from dcshap.desk.throttle import Throttle
 from dcshap.exceptions import InputError
@@ -78,31 +79,45 @@ def test_too_many_guesses_at_codes_have_to_wait(desk):
     assert answers == [403] * 10 + [429]
 
 
-def test_a_throttle_lets_in_again_once_time_has_passed(monkeypatch):
-    at = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: at[0])
-    throttle = Throttle(2, 60.0)
+def test_a_throttle_lets_in_again_once_time_has_passed(desk, monkeypatch):
+    at = [1000.0]
+    monkeypatch.setattr("time.time", lambda: at[0])
+    throttle = Throttle(desk.database, "login", limit=2, seconds=60.0)
     assert [throttle.wait("a") for _ in range(3)] == [0.0, 0.0, 60.0]
-    at[0] = 60.0
+    at[0] = 1060.0
     assert throttle.wait("a") == 0.0
 
 
-def test_a_full_throttle_forgets_who_tried_longest_ago_and_nobody_else(monkeypatch):
-    monkeypatch.setattr("dcshap.desk.throttle.MOST_KEYS", 5)
-    throttle = Throttle(1, 60.0)
-    for key in ("first", "a", "b", "c", "blocked", "d", "e" * 100_000):
-        assert throttle.wait(key) == 0.0
-    assert throttle.wait("blocked") > 0
-    assert throttle.wait("first") == 0.0
-    assert len(throttle._tries) == 5
-    assert max(map(len, throttle._tries)) == 32
+def test_a_throttle_counts_every_key_by_itself_and_holds_in_other_processes_and_after_a_restart(desk):
+    throttle = Throttle(desk.database, "login", limit=1, seconds=60.0)
+    assert [throttle.wait(key) for key in ("a", "b", "e" * 100_000)] == [0.0] * 3
+    again = Throttle(Database(f"sqlite:///{desk.folder / 'desk.db'}"), "login", limit=1, seconds=60.0)
+    assert again.wait("a") > 0
+    assert Throttle(desk.database, "code", limit=1, seconds=60.0).wait("a") == 0.0
+
+
+def test_of_many_tries_at_the_same_moment_no_more_than_the_limit_are_let_through(desk):
+    throttle = Throttle(desk.database, "login", limit=5, seconds=60.0)
+    with ThreadPoolExecutor(8) as threads:
+        waits = list(threads.map(throttle.wait, ["same"] * 40))
+    assert waits.count(0.0) == 5
+
+
+def test_tries_that_are_refused_write_nothing(desk, monkeypatch):
+    throttle = Throttle(desk.database, "login", limit=1, seconds=60.0)
+    throttle.wait("a")
+    monkeypatch.setattr(desk.database, "write", None)
+    assert throttle.wait("a") > 0
 
 
 def test_an_address_that_has_to_wait_leaves_no_more_names_behind(account):
     browser = Browser(account, None)
     answers = [come_in(browser, f"name {at}", "wrong").status_code for at in range(15)]
     assert answers == [403] * 10 + [429] * 5
-    assert len(account.logins._tries) == 11
+    with account.database.read() as connection:
+        keys = connection.execute(sa.select(attempts.c.key).distinct()).all()
+    assert len(keys) == 11
+    assert {len(key) for (key,) in keys} == {64}
 
 
 @pytest.mark.parametrize("later", [module.IDLE + 1, module.LONGEST + 1])

@@ -87,7 +87,7 @@ def test_a_view_is_on_disk_before_it_is_shown(desk, officer, monkeypatch):
 
 
 def test_what_cannot_be_recorded_is_not_shown(desk, officer, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise StorageError("The desk's database is locked or cannot be reached.")
 
     place = f"/cases/{handle(desk)}"

@@ -64,7 +64,7 @@ def desk(
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise InputError(f"The desk needs {missing}. Install it with `pip install 'dcshap[desk]'`.")
-    from dcshap.desk.server import Opening, serve  # noqa: PLC0415 - an extra, and it takes a second to import
+    from dcshap.desk.server import Opening, most_processes, serve  # noqa: PLC0415 - it takes a second to import
 
     threadpool_limits(1)  # many small computations at once: threads within each would be in each other's way
     where: dict[str, Any] = {"host": host, "certificate": certificate, "key": key}
@@ -90,7 +90,8 @@ def desk(
     opening = Opening(opened, port=port, **where)
     bound = opening.bound()
     tell(f"The desk of {cases.party} is open at {opening.address(bound)}", style="bold")
-    serve([(opening, bound)])
+    # A session with a federation's server belongs to one process.
+    serve([(opening, bound)], processes=1 if cases.asks_at_once else most_processes())
 
 
 def _demo(opening: type[Opening], serve: Any, where: dict[str, Any], port: int, started: float) -> None:

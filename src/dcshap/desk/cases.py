@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -15,13 +16,21 @@ from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt
 from dcshap.schema.columns import Number
 
-__all__ = ["Cases", "UnknownCaseError"]
+__all__ = ["Cases", "Stated", "UnknownCaseError"]
 
 Changes = Mapping[str, str]
 
 
 class UnknownCaseError(InputError):
     """Whoever was asked has no such case."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """An explanation, and the receipt that its party signed of it; None where it signed none."""
+
+    explanation: PartyExplanation
+    receipt: Receipt | None
 
 
 class Cases(ABC):
@@ -72,7 +81,7 @@ class Cases(ABC):
         """The model's own answer to one case; empty where only an explanation can tell."""
 
     @abstractmethod
-    def explain(self, record: str, *, reference: str, view: str | None = None) -> PartyExplanation:
+    def explain(self, record: str, *, reference: str, view: str | None = None) -> Stated:
         """Explain one case; by default as this party sees it."""
 
     @property
@@ -89,17 +98,17 @@ class Cases(ABC):
         """The own columns of a case, as a table of one row."""
         return None
 
-    def explain_rows(self, rows: pd.DataFrame, record: str, *, reference: str) -> PartyExplanation:  # noqa: ARG002
-        """Explain a case as if its own columns were these: one explanation for every row."""
+    def explain_rows(self, rows: pd.DataFrame, record: str, *, reference: str) -> Stated:  # noqa: ARG002
+        """Explain a case as if its own columns were these, a table of one row."""
         raise InputError("Here the desk has no own columns at hand that could be changed.")
 
     def outputs(self, rows: pd.DataFrame, record: str) -> FloatArray:  # noqa: ARG002
         """The model's answers (n, K) to a case as if its own columns were these rows."""
         raise InputError("Here the desk has no own columns at hand that could be changed.")
 
-    def receipt(self, explanation: PartyExplanation, *, opening: str | None = None) -> Receipt | None:  # noqa: ARG002
-        """A signed receipt of an explanation by the model of now; None where this desk holds no copy of the model."""
-        return None
+    @abstractmethod
+    def receipt(self, record: str, explanation: PartyExplanation, *, opening: str) -> Receipt | None:
+        """A receipt of an explanation that was shown before, under the opening of another organisation's receipt."""
 
     def state(self) -> list[tuple[str, str]]:
         """What there is to tell of the other parties and the model: names and values."""

@@ -15,12 +15,14 @@ from dcshap.exceptions import StorageError
 
 __all__ = [
     "Database",
+    "attempts",
     "cases",
     "codes",
     "correspondents",
     "enquiries",
     "explanations",
     "journal",
+    "references",
     "reviews",
     "sessions",
     "users",
@@ -56,6 +58,13 @@ codes = Table(
     Column("ends", Float, nullable=False),
     Column("used", Float),
 )
+attempts = Table(
+    "attempts",
+    _metadata,
+    Column("key", Text, nullable=False),  # a digest of who tries what
+    Column("ends", Float, nullable=False),  # when it is forgotten
+    Index("attempts_of_key", "key", "ends"),
+)
 cases = Table(
     "cases",
     _metadata,
@@ -76,6 +85,12 @@ explanations = Table(
     Column("receipt", Text, nullable=False),
     Column("opening", Text, nullable=False),
     Index("explanations_of_case", "handle", "purpose", "made"),
+)
+references = Table(
+    "comparisons",
+    _metadata,
+    Column("fingerprint", Text, primary_key=True),
+    Column("content", LargeBinary, nullable=False),  # an Arrow table
 )
 journal = Table(
     "journal",

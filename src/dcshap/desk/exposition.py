@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dcshap._tables import plain_value, row_cells
+from dcshap._tables import Cells, plain_value, row_cells
 from dcshap.desk.library import Kept
 from dcshap.desk.vocabulary import Organisation, Vocabulary
 from dcshap.explanation import PartyExplanation
@@ -84,8 +84,8 @@ def spoken(explanation: PartyExplanation, words: Vocabulary, language: str = "en
     return replace(
         explanation,
         feature_names=tuple(names[name] for name in explanation.feature_names),
-        data=None if explanation.data is None else explanation.data.rename(columns=names),
-        reference=None if explanation.reference is None else explanation.reference.rename(columns=names),
+        data=None if explanation.data is None else Cells.of(explanation.data, names),
+        reference=None if explanation.reference is None else Cells.of(explanation.reference, names),
         bars=bars,
     )
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 from dcshap._typing import FloatArray
-from dcshap.desk.cases import Cases, UnknownCaseError
+from dcshap.desk.cases import Cases, Stated, UnknownCaseError
 from dcshap.exceptions import FederationError, InputError, PrivacyError
 from dcshap.explanation import PartyExplanation
+from dcshap.explanation.receipt import Receipt
 
 __all__ = ["Asking", "FederationCases"]
 
@@ -90,7 +91,7 @@ class FederationCases(Cases):
         """The explanation itself says what is predicted."""
         return ()
 
-    def explain(self, record: str, *, reference: str, view: str | None = None) -> PartyExplanation:
+    def explain(self, record: str, *, reference: str, view: str | None = None) -> Stated:
         """Ask the parties for a view of one case."""
         what = {"view": view or self.party, "index": "owen", "reference": reference}
         try:
@@ -100,7 +101,11 @@ class FederationCases(Cases):
         except InputError as error:  # a party does not hold the record
             raise UnknownCaseError(str(error)) from error
         self._run = explained.run or self._run
-        return explained
+        return Stated(explained, None)
+
+    def receipt(self, record: str, explanation: PartyExplanation, *, opening: str) -> Receipt | None:  # noqa: ARG002
+        """None: the desk holds no copy of the model."""
+        return None
 
     def state(self) -> list[tuple[str, str]]:
         """Who is connected, what runs, and what went wrong last."""

@@ -8,15 +8,20 @@ import io
 import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
+import pandas as pd
+import pyarrow as pa
 import sqlalchemy as sa
 
-from dcshap.desk.cases import Cases
-from dcshap.desk.database import Database, explanations
+from dcshap._bytes import read_table, table_bytes
+from dcshap.desk.cases import Cases, Stated
+from dcshap.desk.database import Database, explanations, references
 from dcshap.desk.database import cases as known_cases
-from dcshap.desk.journal import Journal, now
+from dcshap.desk.journal import Journal, Note, now
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt
 
@@ -24,6 +29,7 @@ __all__ = ["Kept", "Library"]
 
 CASE, WHAT_IF = "case", "what if"
 AT_HAND = 500  # explanations that need not be read again
+_TEXTS = ("identifier", "handle", "purpose", "run", "reference", "made", "receipt", "opening")
 
 _SHOWN = (
     sa.select(explanations.c.identifier, explanations.c.run)
@@ -31,6 +37,7 @@ _SHOWN = (
     .where(explanations.c.reference == sa.bindparam("kind"))
     .order_by(explanations.c.made.desc())
 )
+_REFERENCE = sa.select(references.c.content).where(references.c.fingerprint == sa.bindparam("of"))
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ class Kept:
     answer: tuple[float, ...]  # what the model itself says; empty where only the explanation can tell
     receipt: str  # one line of JSON; empty where this desk can issue none
     opening: str  # with which its hashes can be checked, for those who may know the record
+    is_stored: bool = True
 
     @property
     def code(self) -> str:
@@ -71,6 +79,7 @@ class Library:
         self._database, self._journal, self._cases, self._key = database, journal, cases, key
         self._records = {self._made_handle(record): record for record in cases.records()}
         self._at_hand: OrderedDict[str, Kept] = OrderedDict()
+        self._references: dict[str, pd.DataFrame | None] = {}
         self._lock = threading.Lock()
 
     # --- handles ------------------------------------------------------------------------------------------------
@@ -118,43 +127,52 @@ class Library:
         return sorted((each for each in found if each is not None), key=lambda each: each.made, reverse=True)
 
     def explain(self, handle: str, record: str, *, reference: str) -> list[Kept]:
-        """The explanation of a case by the model of now, made if need be, and those by earlier models after it."""
+        """The explanation of a case by the model of now, made if need be, and those by earlier models after it.
+
+        `show` must come before anybody sees one of them.
+        """
         before = self.shown_before(handle, reference=reference)
         if any(each.run == self._cases.run for each in before):
             return sorted(before, key=lambda each: each.run != self._cases.run)
-        explained = self._cases.explain(record, reference=reference)
-        return [self.keep(handle, explained, reference=reference, answer=self._cases.answer(record)), *before]
+        stated = self._cases.explain(record, reference=reference)
+        return [self.made(handle, stated, reference=reference, answer=self._cases.answer(record)), *before]
 
-    def keep(
-        self,
-        handle: str,
-        explanation: PartyExplanation,
-        *,
-        reference: str,
-        purpose: str = CASE,
-        answer: tuple[float, ...] = (),
+    def made(
+        self, handle: str, stated: Stated, *, reference: str, purpose: str = CASE, answer: tuple[float, ...] = ()
     ) -> Kept:
-        """Store an explanation before it is shown."""
-        receipt = self._cases.receipt(explanation)
-        kept = Kept(
+        """A new explanation, which `show` will store."""
+        receipt = stated.receipt
+        return Kept(
             identifier=uuid4().hex,
             handle=handle,
             purpose=purpose,
-            run=explanation.run or "",
+            run=stated.explanation.run or "",
             reference=reference,
             made=now(),
-            explanation=explanation,
+            explanation=stated.explanation,
             answer=answer,
             receipt="" if receipt is None else receipt.to_json(),
             opening="" if receipt is None else str(receipt.opening),
+            is_stored=False,
         )
-        content = io.BytesIO()
-        explanation.save(content)
-        row = {name: value for name, value in vars(kept).items() if name != "explanation"}
-        row |= {"content": content.getvalue(), "answer": json.dumps(answer)}
-        self._journal.record(also=lambda connection: connection.execute(explanations.insert(), row))
-        self._remember(kept)
-        return kept
+
+    def show(self, kept: Sequence[Kept], *notes: Note) -> None:
+        """Write lines about explanations, and store with them those that are new: all of it is on disk on return."""
+        fresh = [each for each in kept if not each.is_stored]
+        rows = [_row_of(each) for each in fresh]
+        references = [each.explanation for each in fresh if self._has_new_reference(each.explanation)]
+
+        def store(connection: sa.Connection) -> None:
+            for explanation in references:
+                self._store_reference(connection, explanation)
+            if rows:
+                connection.execute(explanations.insert(), rows)
+
+        self._journal.record(*notes, also=store)
+        for each in fresh:
+            self._remember(replace(each, is_stored=True))
+        for explanation in references:
+            self._references[str(explanation.reference_fingerprint)] = explanation.reference
 
     def get(self, identifier: str) -> Kept | None:
         """An explanation by its identifier."""
@@ -166,8 +184,10 @@ class Library:
             row = connection.execute(sa.select(explanations).where(explanations.c.identifier == identifier)).first()
         if row is None:
             return None
-        texts = {name: row._mapping[name] for name in Kept.__annotations__ if name not in ("explanation", "answer")}
+        texts = {name: row._mapping[name] for name in _TEXTS}
         explanation = PartyExplanation.load(io.BytesIO(row.content))
+        if explanation.reference is None:
+            explanation = replace(explanation, reference=self._reference(str(explanation.reference_fingerprint)))
         kept = Kept(**texts, explanation=explanation, answer=tuple(json.loads(row.answer)))
         self._remember(kept)
         return kept
@@ -183,3 +203,33 @@ class Library:
             self._at_hand[kept.identifier] = kept
             while len(self._at_hand) > AT_HAND:
                 self._at_hand.popitem(last=False)
+
+    # --- what cases are compared with: the same rows for all of them, so they are stored once -------------------------
+
+    def _has_new_reference(self, explanation: PartyExplanation) -> bool:
+        return explanation.reference is not None and explanation.reference_fingerprint not in self._references
+
+    @staticmethod
+    def _store_reference(connection: sa.Connection, explanation: PartyExplanation) -> None:
+        fingerprint = explanation.reference_fingerprint
+        if connection.execute(_REFERENCE, {"of": fingerprint}).first() is None:
+            content = table_bytes(pa.Table.from_pandas(explanation.reference))
+            connection.execute(references.insert(), {"fingerprint": fingerprint, "content": content})
+
+    def _reference(self, fingerprint: str) -> pd.DataFrame | None:
+        """The rows of a fingerprint; None where a party keeps them to itself."""
+        if fingerprint not in self._references:
+            with self._database.read() as connection:
+                found = connection.execute(_REFERENCE, {"of": fingerprint}).first()
+            if found is None:
+                return None
+            self._references[fingerprint] = read_table(io.BytesIO(found.content)).to_pandas()
+        return self._references[fingerprint]
+
+
+def _row_of(kept: Kept) -> dict[str, Any]:
+    """An explanation as it is stored: without the rows that it compares with."""
+    content = io.BytesIO()
+    replace(kept.explanation, reference=None).save(content)
+    texts = {name: getattr(kept, name) for name in _TEXTS}
+    return texts | {"content": content.getvalue(), "answer": json.dumps(kept.answer)}

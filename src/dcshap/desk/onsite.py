@@ -19,7 +19,7 @@ import pandas as pd
 from dcshap import Disagreement, Explanation, HorizontalCollaboration, Schema, VerticalCollaboration, disagreement
 from dcshap._typing import FloatArray
 from dcshap.collaboration.records import identifiers
-from dcshap.desk.cases import Cases
+from dcshap.desk.cases import Cases, Stated
 from dcshap.exceptions import DcshapWarning, InputError, StorageError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt, receipt_of
@@ -102,9 +102,12 @@ class _RunCases(Cases):
                 self._predictions = self._predicted(collaboration)
             return self._predictions
 
-    def receipt(self, explanation: PartyExplanation, *, opening: str | None = None) -> Receipt:
-        with self._lock:
-            return receipt_of(self._current().parties_[self.party], explanation, opening=opening)
+    def receipt(self, record: str, explanation: PartyExplanation, *, opening: str) -> Receipt:  # noqa: ARG002
+        return receipt_of(self._current().parties_[self.party], explanation, opening=opening)
+
+    def _stated(self, collaboration: Any, explanation: PartyExplanation) -> Stated:
+        """An explanation with its receipt, signed with the key that the party keeps."""
+        return Stated(explanation, receipt_of(collaboration.parties_[self.party], explanation))
 
     def answer(self, record: str) -> tuple[float, ...]:
         return tuple(float(value) for value in self.predictions()[self._position[record]])
@@ -134,17 +137,18 @@ class HorizontalCases(_RunCases):
     def _predicted(self, collaboration: HorizontalCollaboration) -> FloatArray:
         return _outputs(collaboration, self._table, party=self.party)
 
-    def explain(self, record: str, *, reference: str, view: str | None = None) -> PartyExplanation:
+    def explain(self, record: str, *, reference: str, view: str | None = None) -> Stated:
         """Explain one case; by default as this party sees it."""
         if view not in (None, self.party):
             raise InputError("All features of this case are at this desk: nobody else needs to be asked.")
         return self.explain_rows(self.row(record), record, reference=reference)
 
-    def explain_rows(self, rows: pd.DataFrame, record: str, *, reference: str) -> PartyExplanation:  # noqa: ARG002
-        """Explain a case as if its own columns were these: one explanation for every row."""
+    def explain_rows(self, rows: pd.DataFrame, record: str, *, reference: str) -> Stated:  # noqa: ARG002
+        """Explain a case as if its own columns were these."""
         with self._lock, _quietly():
-            explained: PartyExplanation = self._current().explain(rows, party=self.party, reference=reference)
-            return explained
+            collaboration = self._current()
+            explained: PartyExplanation = collaboration.explain(rows, party=self.party, reference=reference)
+        return self._stated(collaboration, explained)
 
     def outputs(self, rows: pd.DataFrame, record: str) -> FloatArray:  # noqa: ARG002
         """The model's answers (n, K) to a case as if its own columns were these rows."""
@@ -186,13 +190,13 @@ class VerticalCases(_RunCases):
     def _predicted(self, collaboration: VerticalCollaboration) -> FloatArray:
         return _outputs(collaboration, self._tables)
 
-    def explain(self, record: str, *, reference: str, view: str | None = None) -> PartyExplanation:
+    def explain(self, record: str, *, reference: str, view: str | None = None) -> Stated:
         """Explain one case; by default as this party sees it."""
         brought = {name: table.loc[[record]] for name, table in self._tables.items()}
         return self._view(brought, view or self.party, reference)
 
-    def explain_rows(self, rows: pd.DataFrame, record: str, *, reference: str) -> PartyExplanation:
-        """Explain a case as if its own columns were these: one explanation for every row."""
+    def explain_rows(self, rows: pd.DataFrame, record: str, *, reference: str) -> Stated:
+        """Explain a case as if its own columns were these."""
         return self._view(self._with_own(rows, record), self.party, reference)
 
     def outputs(self, rows: pd.DataFrame, record: str) -> FloatArray:
@@ -209,12 +213,12 @@ class VerticalCases(_RunCases):
         others = {name: table.loc[[record] * len(rows)] for name, table in self._tables.items()}
         return {name: table.set_axis(numbered) for name, table in (others | {self.party: rows}).items()}
 
-    def _view(self, brought: Mapping[str, pd.DataFrame], view: str, reference: str) -> PartyExplanation:
+    def _view(self, brought: Mapping[str, pd.DataFrame], view: str, reference: str) -> Stated:
         with self._lock, _quietly():
             collaboration = self._current()
             explained: PartyExplanation = collaboration.explain(brought, view=view, index="owen", reference=reference)
             collaboration.sent_.clear()  # what travels for every view would fill the memory in time
-            return explained
+        return self._stated(collaboration, explained)
 
     def agreement(self, records: Sequence[str]) -> Disagreement:
         """How far the parties' views differ in what they say of each party's columns together."""

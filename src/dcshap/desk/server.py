@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
+import os
 import signal
 import socket
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +22,11 @@ from dcshap.desk.application import create_app
 from dcshap.desk.state import Desk
 from dcshap.exceptions import InputError
 
-__all__ = ["Opening", "serve"]
+__all__ = ["Opening", "most_processes", "serve"]
 
-THREADS = 8  # pages at work at once; more would only take the interpreter from each other
+THREADS = 8  # pages at work at once in a process; more would only take the interpreter from each other
+MOST_PROCESSES = 4
+PATIENCE = 2.0  # seconds until a port counts as taken: the processes of a desk that was killed end soon after it
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -55,14 +61,29 @@ class Opening:
             raise InputError(
                 "Beyond loopback the desk is served over HTTPS only. Give --certificate and --key, or leave out --host."
             )
-        try:
-            return socket.create_server((self.host, self.port), family=_family(self.host), backlog=512)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise InputError(
-                    f"Port {self.port} is taken: another desk may be open there. Close it, or choose another --port."
-                ) from error
-            raise
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with self._listening(self.port) as alone:  # nobody else may listen there
+                    port = alone.getsockname()[1]
+                return self._listening(port, shared=True)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                if time.monotonic() >= until:
+                    raise InputError(
+                        f"Port {self.port} is taken: another desk may be open there. Close it, or choose another "
+                        f"--port."
+                    ) from error
+            time.sleep(0.05)
+
+    def again(self, bound: socket.socket) -> socket.socket:
+        """Another socket on the same port, for another process: the system divides visitors among them."""
+        return self._listening(bound.getsockname()[1], shared=True)
+
+    def _listening(self, port: int, *, shared: bool = False) -> socket.socket:
+        shared = shared and hasattr(socket, "SO_REUSEPORT")
+        return socket.create_server((self.host, port), family=_family(self.host), backlog=512, reuse_port=shared)
 
     def address(self, bound: socket.socket) -> str:
         """Where a browser finds it."""
@@ -92,9 +113,40 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def serve(openings: Sequence[tuple[Opening, socket.socket]]) -> None:
-    """Serve desks until the process is asked to end."""
+def most_processes() -> int:
+    """In how many processes a desk is best served here: one for each core, where processes can be forked safely."""
+    return min(len(os.sched_getaffinity(0)), MOST_PROCESSES) if sys.platform == "linux" else 1
+
+
+def serve(openings: Sequence[tuple[Opening, socket.socket]], *, processes: int = 1) -> None:
+    """Serve desks until the process is asked to end.
+
+    Parameters
+    ----------
+    openings : sequence of Opening and its socket
+    processes : int
+        All of them end with this one. They share nothing but the database.
+    """
     _keep_data_out_of_log()
+    for opening, _ in openings:
+        opening.desk.close()  # a connection must not be used by two processes; the next query opens another
+    gc.collect()
+    gc.freeze()  # what is there by now stays: it need not be searched again, nor copied to the other processes
+    reading, writing = os.pipe()
+    children = [_forked(openings, reading, writing) for _ in range(processes - 1)]
+    os.close(reading)
+    try:
+        _serve_here(openings, None)
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGTERM)
+        for child in children:
+            os.waitpid(child, 0)
+        os.close(writing)
+
+
+def _serve_here(openings: Sequence[tuple[Opening, socket.socket]], alive: int | None) -> None:
+    """Serve until a signal comes; break off when the process that holds the other end of a pipe is gone."""
     servers = [(opening.server(bound), bound) for opening, bound in openings]
 
     def end(*_: object) -> None:
@@ -106,11 +158,30 @@ def serve(openings: Sequence[tuple[Opening, socket.socket]]) -> None:
         loop = asyncio.get_running_loop()
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(each, end)
+        if alive is not None:
+            loop.add_reader(alive, os._exit, 1)
         await asyncio.gather(*(server._serve([bound]) for server, bound in servers))
 
     asyncio.run(run())
     for opening, _ in openings:
         opening.desk.close()
+
+
+def _forked(openings: Sequence[tuple[Opening, socket.socket]], reading: int, writing: int) -> int:
+    """Begin a process that serves as well; it breaks off when nobody holds the writing end of the pipe any more."""
+    own = [(opening, opening.again(bound)) for opening, bound in openings]
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        for _, bound in openings:
+            bound.close()
+        try:
+            _serve_here(own, reading)
+        finally:
+            os._exit(0)  # nothing of what the first process has still to do
+    for _, bound in own:
+        bound.close()
+    return child
 
 
 class _WithoutData(logging.Filter):

@@ -101,7 +101,8 @@ class Desk:
             self.database, self.journal, self.cases, mail=Mail(self.mail), correspondents=self.correspondents
         )
         self.renderer = Renderer(self.accounts, self.words, self.cases.party)
-        self.logins, self.guesses = Throttle(10, 300.0), Throttle(10, 300.0)
+        often: dict[str, Any] = {"limit": 10, "seconds": 300.0}
+        self.logins, self.guesses = (Throttle(self.database, name, **often) for name in ("login", "code"))
 
     @cached_property
     def cookie_name(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -145,6 +146,11 @@ class Category:
     def typical_code(self) -> float | None:
         """The code of the typical category; None where none is agreed on."""
         return None if self.typical is None else float(self.categories.index(self.typical))
+
+    @cached_property
+    def dtype(self) -> pd.CategoricalDtype[Any]:
+        """Of a table's column; kept, as pandas checks all categories whenever it makes one."""
+        return pd.CategoricalDtype(list(self.categories))
 
 
 Column = Number | Category

@@ -269,8 +269,7 @@ class Schema:
             columns[column.name] = codes[:, j]
             if isinstance(column, Category):
                 whole = np.where(np.isnan(codes[:, j]), -1, np.rint(codes[:, j])).astype(np.int64)
-                dtype: pd.CategoricalDtype[Any] = pd.CategoricalDtype(list(column.categories))
-                columns[column.name] = pd.Categorical.from_codes(whole, dtype=dtype)
+                columns[column.name] = pd.Categorical.from_codes(whole, dtype=column.dtype)
             elif isinstance(column, Date):
                 columns[column.name] = [None if np.isnan(d) else date_of(d, column.since) for d in codes[:, j]]
         return pd.DataFrame(columns)

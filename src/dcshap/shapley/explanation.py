@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dcshap._bytes import UNREADABLE, array_bytes, read_array, read_zip, zip_bytes
+from dcshap._tables import Cells
 from dcshap._typing import Array, BoolArray, FloatArray, IntArray
 from dcshap.exceptions import InputError, StorageError
 from dcshap.shapley.archive import table_from, written_table
@@ -327,4 +328,6 @@ def _rows_of(table: Any, rows: Array) -> Any:
         return table.iloc[rows]
     if isinstance(table, np.ndarray):
         return table[rows]
+    if isinstance(table, Cells):
+        return table.take(rows.tolist())
     return nw.from_native(table, eager_only=True)[rows].to_native()

@@ -87,13 +87,18 @@ def principal_reasons(
     ordered = sorted(amounts, key=lambda name: (-abs(amounts[name]), name))
     signs: dict[Direction | None, float] = {"raises": 1.0, "lowers": -1.0, None: 0.0}
     chosen = [name for name in ordered if signs[direction] * amounts[name] >= 0][:n]
-    said = _Sentences(explained, texts, cells, _output(explained, at, texts, outcome))
+    typical = row_cells(explained.reference, 0, explained.feature_names) if _has_one_row(explained.reference) else None
+    said = _Sentences(explained, texts, cells, typical, _output(explained, at, texts, outcome))
     return tuple(said.reason(name, amounts[name], total) for name in chosen)
 
 
 def _size(value: float, total: float) -> Size | None:
     share = abs(value) / total if total > 0 else 0.0
     return next((size for size, least in SHARES.items() if share >= least - 1e-9), None)
+
+
+def _has_one_row(reference: Any) -> bool:
+    return n_reference_rows(reference) == 1
 
 
 def _output(explained: Explained, at: int, texts: Wording, outcome: str | None) -> str:
@@ -114,6 +119,7 @@ class _Sentences:
     explained: Explained
     texts: Wording
     cells: Mapping[str, Any]
+    typical: Mapping[str, Any] | None  # the reference's only row
     output: str
 
     def reason(self, name: str, amount: float, total: float) -> Reason:
@@ -138,10 +144,9 @@ class _Sentences:
         if name not in self.cells:
             return "bare", {}
         value = self.texts.cell(self.cells[name])
-        if n_reference_rows(self.explained.reference) != 1:
+        if self.typical is None:
             return "value", {"value": value}
-        row = row_cells(self.explained.reference, 0, self.explained.feature_names)
-        typical = self.texts.cell(row[name]) if name in row else value
+        typical = self.texts.cell(self.typical[name]) if name in self.typical else value
         return ("value", {"value": value}) if typical == value else ("typical", {"value": value, "reference": typical})
 
     def _amount(self, size: float) -> str:

@@ -99,8 +99,9 @@ def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
     reference = chosen_reference(desk, visit)
     enquiries = desk.enquiries.collected(case.handle, visit.note("opened an answer", handle=case.handle))
     kept, trouble = explanations_of(desk, case, reference)
-    desk.journal.record(
-        *(visit.note("looked", handle=case.handle, explanation=each.identifier, compared=reference) for each in kept)
+    desk.library.show(
+        kept,
+        *(visit.note("looked", handle=case.handle, explanation=each.identifier, compared=reference) for each in kept),
     )
     return desk.renderer.page(
         visit,

@@ -32,8 +32,11 @@ def receipt_file(desk: Desk, visit: Visit) -> Response:
 def receipt_under(desk: Desk, visit: Visit) -> Response:
     """A receipt of the same explanation under the opening of another organisation's, so that they can be compared."""
     kept = desk.library.get(visit.path["identifier"])
-    receipt = None if kept is None else desk.cases.receipt(kept.explanation, opening=visit.form.get("opening", ""))
-    if kept is None or receipt is None:
+    record = None if kept is None else desk.library.record_of(kept.handle)
+    if kept is None or record is None:
+        raise RefusedError.unknown()
+    receipt = desk.cases.receipt(record, kept.explanation, opening=visit.form.get("opening", ""))
+    if receipt is None:
         raise RefusedError.unknown()
     desk.journal.record(visit.note("issued a receipt", handle=kept.handle, explanation=kept.identifier))
     named = {"Content-Disposition": f'attachment; filename="receipt-{receipt.code}.json"'}

@@ -33,8 +33,8 @@ def ask_organisation(desk: Desk, visit: Visit) -> Response:
     identifier = desk.enquiries.ask(case.handle, case.record, organisation, note)
     if desk.cases.asks_at_once:
         theirs = desk.cases.explain(case.record, reference=desk.cases.references[0], view=organisation)
-        words = spoken(theirs, desk.words)
-        reasons = words.reasons(MOST_REASONS, output=desk.words.output_among(theirs.output_names), without=hidden)
+        words = spoken(theirs.explanation, desk.words)
+        reasons = words.reasons(MOST_REASONS, output=desk.words.output_among(words.output_names), without=hidden)
         sentences = [reason.sentence for reason in reasons if not reason.party]
         desk.enquiries.keep_answer(identifier, sentences, visit.note("was answered", handle=case.handle))
     return see(f"/cases/{case.handle}#enquiries")
@@ -108,7 +108,8 @@ def _own_reasons(desk: Desk, visit: Visit, letter: Letter, *, act: str) -> tuple
     if letter.run != desk.cases.run:
         raise InputError("This request is about another training than the one that is used here: ask for a new one.")
     kept = desk.library.explain(handle, letter.record, reference=desk.cases.references[0])[0]
-    desk.journal.record(visit.note(act, handle=handle, explanation=kept.identifier, organisation=letter.sender))
+    note = visit.note(act, handle=handle, explanation=kept.identifier, organisation=letter.sender)
+    desk.library.show([kept], note)
     words = spoken(kept.explanation, desk.words)
     return fingerprint, words.reasons(
         MOST_REASONS,

@@ -105,9 +105,10 @@ def what_if(desk: Desk, visit: Visit) -> Response:
         told: dict[str, Any] = {"shown": None, "before": None, "wrong": str(error), "inputs": filled}
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         return desk.renderer.page(visit, "what_if.html", status=status, case=case, **told, **_budget(desk, visit))
-    kept = desk.library.keep(case.handle, explained, reference=reference, purpose=WHAT_IF)
+    kept = desk.library.made(case.handle, explained, reference=reference, purpose=WHAT_IF)
     before = desk.library.explain(case.handle, case.record, reference=reference)[0]
-    desk.journal.record(visit.note("what if", handle=case.handle, explanation=kept.identifier, changed=sorted(changes)))
+    note = visit.note("what if", handle=case.handle, explanation=kept.identifier, changed=sorted(changes))
+    desk.library.show([kept, before], note)
     told = {"shown": exposed(kept, desk.words), "before": exposed(before, desk.words), "wrong": "", "inputs": filled}
     return desk.renderer.page(visit, "what_if.html", case=case, **told, **_budget(desk, visit))
 
@@ -178,7 +179,8 @@ def show_contrast(desk: Desk, visit: Visit) -> Response:
         desk.library.explain(each, of, reference=reference)[0]
         for each, of in ((case.handle, case.record), (handle, record))
     ]
-    desk.journal.record(*(visit.note("contrasted", handle=e.handle, explanation=e.identifier) for e in pair))
+    notes = [visit.note("contrasted", handle=each.handle, explanation=each.identifier) for each in pair]
+    desk.library.show(pair, *notes)
     words = [spoken(each.explanation, desk.words) for each in pair]
     found = contrast(*words, output=desk.words.output_among(words[0].output_names))
     decimals = decimals_for(float(found.frame["difference"].abs().max()))

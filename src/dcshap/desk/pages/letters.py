@@ -75,8 +75,8 @@ def _written(desk: Desk, visit: Visit, case: Case) -> Notice:
         raise RefusedError.unknown()
     hidden = desk.sensitive  # refused before anything is recorded
     kept = explanations_of(desk, case, desk.cases.references[0])[0][0]
-    desk.journal.record(
-        visit.note("wrote a letter", handle=case.handle, explanation=kept.identifier, language=language)
+    desk.library.show(
+        [kept], visit.note("wrote a letter", handle=case.handle, explanation=kept.identifier, language=language)
     )
     return notice(_decided(desk, case, kept, language, hidden=hidden), language=language)
 

@@ -32,11 +32,12 @@ def show_own(desk: Desk, visit: Visit) -> Response:
     """The person's own case, in words for lay readers."""
     case = own_case(desk, visit)
     kept, _ = explanations_of(desk, case, desk.cases.references[0])
-    desk.journal.record(
+    desk.library.show(
+        kept,
         *(
             visit.note("looked", handle=case.handle, explanation=each.identifier, compared=each.reference)
             for each in kept
-        )
+        ),
     )
     shown = [exposed(each, desk.words, without=_unspoken(desk, each)) for each in kept]
     return desk.renderer.page(
@@ -60,7 +61,7 @@ def own_data(desk: Desk, visit: Visit) -> Response:
     """The data that were used, as a file for people and machines."""
     case = own_case(desk, visit)
     kept = explanations_of(desk, case, desk.cases.references[0])[0][0]
-    desk.journal.record(visit.note("downloaded data", handle=case.handle, explanation=kept.identifier))
+    desk.library.show([kept], visit.note("downloaded data", handle=case.handle, explanation=kept.identifier))
     explanation = kept.explanation
     cells = {} if explanation.data is None else explanation.data.iloc[0].to_dict()
     content: dict[str, Any] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from dcshap.explanation.statement import PartyExplanation
 from dcshap.schema.columns import Category
 
 __all__ = ["receipt_of"]
+
+_maps: WeakKeyDictionary[Party, tuple[str, Digests]] = WeakKeyDictionary()  # of each party's training
 
 
 def receipt_of(
@@ -122,8 +125,12 @@ def _map_digests(party: Party) -> tuple[str, ...]:
     """
     if not isinstance(party, HorizontalParty):
         return ()
-    encoded = party.anchor.encode(_probes(party))
-    return digest_numbers(party.alignment.transform(party.reduction.transform(encoded)))
+    known = _maps.get(party)
+    if known is None or known[0] != party.run:
+        encoded = party.anchor.encode(_probes(party))
+        known = party.run, digest_numbers(party.alignment.transform(party.reduction.transform(encoded)))
+        _maps[party] = known
+    return known[1]
 
 
 def _probes(party: HorizontalParty) -> FloatArray:

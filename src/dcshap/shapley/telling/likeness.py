@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from dcshap._tables import as_array, as_frame, is_array, is_missing, row_cells
+from dcshap._tables import Cells, as_array, as_frame, is_array, is_missing, row_cells
 from dcshap._typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["AS_REFERENCE", "TYPICAL", "as_in_reference", "equal_to_reference", "n_reference_rows"]
@@ -59,6 +59,8 @@ def n_reference_rows(reference: Any) -> int:
         return 0
     if isinstance(reference, pd.Series):
         return 1
+    if isinstance(reference, Cells):
+        return len(reference)
     return len(np.atleast_2d(as_array(reference))) if is_array(reference) else len(as_frame(reference))
 
 
