@@ -105,8 +105,8 @@ def test_the_cases_are_read_as_the_options_say_and_what_is_ignored_is_named(file
     X = pd.read_csv(files / "cases.csv")
     X.assign(remark="NA").to_csv(tmp_path / "cases.txt", sep="|", index=False)
     reader = Reader(sep="|")
-    options: dict[str, Any] = {"kit": None, "collaboration": None, "identifier": "customer", "reader": reader}
-    cases, _ = _cases(str(files / "run"), [str(tmp_path / "cases.txt")], "north", **options)
+    options: dict[str, Any] = {"identifier": "customer", "reader": reader}
+    cases, _ = _cases(files / "run", [str(tmp_path / "cases.txt")], "north", **options)
     assert isinstance(cases, HorizontalCases)
     pd.testing.assert_frame_equal(cases._table, X.set_index("customer"), check_names=False)
     assert "['remark'] are no part of the run" in " ".join(capsys.readouterr().err.split())
@@ -117,8 +117,7 @@ def test_a_run_that_was_trained_again_is_noticed_while_the_desk_is_open(tmp_path
     X.to_csv(tmp_path / "cases.csv", index=False)
     first, second = horizontal(0), horizontal(1)
     Run(first, About("horizontal", "paid", None)).save(tmp_path / "run")
-    options = {"kit": None, "collaboration": None, "identifier": None}
-    cases, _ = _cases(str(tmp_path / "run"), [str(tmp_path / "cases.csv")], "north", **options)
+    cases, _ = _cases(tmp_path / "run", [str(tmp_path / "cases.csv")], "north", identifier=None)
     assert cases.run == first.analyst_.run
     Run(second, About("horizontal", "paid", None)).save(tmp_path / "run")
     assert cases.run == second.analyst_.run

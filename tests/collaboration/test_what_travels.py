@@ -198,12 +198,12 @@ FIELDS: dict[type[Message], set[str]] = {
     Commit: {"run"},
     Request: {
         *("requester", "identifier", "collaboration", "run", "protocol", "records", "view", "merged", "reference"),
-        *("n_background", "written", "certificate", "signature"),
+        *("n_background", "written", "certificate", "signature", "enclosed", "enclosure"),
     },
     RecordVectors: {"party", "pseudonyms", "present", "absent"},
     RecordOffsets: {"party", "pseudonyms", "names", "absent", "offsets"},
     CoalitionTable: {"party", "pseudonyms", "names", "rows"},
-    Answer: {"party", "explanation"},
+    Answer: {"party", "explanation", "receipts"},
     RecordPart: {"party", "data", "reference", "fingerprint"},
     Prediction: {"values", "classes"},
 }

@@ -14,7 +14,6 @@ from dcshap.desk.enquiries import ANSWERS
 from dcshap.desk.exposition import exposed
 from dcshap.desk.onsite import HorizontalCases, Source
 from dcshap.desk.pages.hypotheses import _decisions
-from dcshap.desk.state import Case
 from dcshap.exceptions import InputError
 from tests.desk.conftest import vertical_desk
 from tests.desk.people import WORDS, Browser, handle, horizontal, make_desk, people, schema, table, text_of
@@ -49,7 +48,7 @@ def test_the_list_tells_of_the_same_class_as_the_case(three_classes, tmp_path):
     told = f"{100 * answers[low].max():.1f} %"
     assert told in text_of(officer.get(f"/cases/{handle(desk, f'C{low}')}").text)
     assert told in text_of(officer.get("/cases?sort=prediction&order=down").text)
-    assert _decisions(desk, Case(handle(desk, f"C{low}"), f"C{low}"), people().iloc[[low]]) == ["The loan is granted."]
+    assert _decisions(desk, three_classes.decided()(f"C{low}", people().iloc[[low]])) == ["The loan is granted."]
     desk.close()
 
 

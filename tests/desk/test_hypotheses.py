@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
+from dcshap import HorizontalCollaboration, Schema
 from dcshap.desk.accounts import Role
-from tests.desk.people import Browser, handle, people, text_of
+from dcshap.desk.onsite import HorizontalCases, Source
+from tests.desk.people import Browser, handle, make_desk, people, text_of
+
+BORN = ("1965-05-05", "2010-05-05")
 
 
 def inputs(desk, **changed):
@@ -78,3 +85,30 @@ def test_a_contrast_sums_to_the_difference_of_the_predictions(desk, officer):
 
 def test_a_contrast_with_an_unknown_case_is_an_unknown_case(desk, officer):
     assert officer.post(f"/cases/{handle(desk)}/contrast", {"other": "nobody"}).status_code == 404
+
+
+def test_dates_and_missing_cells_can_be_changed_too(tmp_path):
+    rng, n = np.random.default_rng(0), 200
+    X = pd.DataFrame({"born": pd.to_datetime("1960-01-01") + pd.to_timedelta(rng.integers(0, 20_000, n), "D")})
+    X = X.assign(job=rng.choice(["cook", "nurse"], n), born=X["born"].dt.strftime("%Y-%m-%d"))
+    y = (X["born"] < "1990").astype(int).to_numpy()
+    found = Schema.for_supervision([X])
+    run = HorizontalCollaboration(LogisticRegression(), schema=found, missing="reference", random_state=0)
+    run.fit({"north": (X.iloc[:100], y[:100]), "south": (X.iloc[100:], y[100:])})
+    rows = X.iloc[:2].set_axis(pd.Index(["C0", "C1"]))
+    rows.loc["C1", "job"] = None
+    made = make_desk(tmp_path, HorizontalCases(Source(lambda: run, lambda: 0), "north", rows))
+    officer = Browser(made, Role.OFFICER)
+    form = officer.get(f"/cases/{handle(made)}/what-if").text
+    assert f'type="date" id="f1" name="born" value="{rows["born"].iloc[0]}"' in form
+    answers = [text_of(officer.post(f"/cases/{handle(made)}/what-if", {"born": day}).text) for day in BORN]
+    chances = [float(answer.split("Then it would be")[1].split("%")[0]) for answer in answers]
+    assert chances[0] > 50 > chances[1]
+    missing = officer.get(f"/cases/{handle(made, 'C1')}/what-if").text
+    assert '<option value="">missing</option>' in missing
+    kept = text_of(officer.post(f"/cases/{handle(made, 'C1')}/what-if", {"job": "", "born": BORN[0]}).text)
+    assert "Then it would be" in kept
+    wrong = officer.post(f"/cases/{handle(made)}/what-if", {"born": "tomorrow"})
+    assert wrong.status_code == 422
+    assert "must be a date" in wrong.text
+    made.close()

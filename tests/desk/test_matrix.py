@@ -56,6 +56,9 @@ EXPECTED: dict[tuple[str, str], frozenset[Role] | None] = {
     ("GET", "/audit"): frozenset({AUDITOR}),
     ("GET", "/audit/journal"): frozenset({AUDITOR}),
     ("GET", "/audit/agreement"): frozenset({AUDITOR}),
+    ("POST", "/audit/agreement"): frozenset({AUDITOR}),
+    ("GET", "/audit/controls"): frozenset({AUDITOR}),
+    ("POST", "/audit/controls"): frozenset({AUDITOR}),
     ("GET", "/audit/export"): frozenset({AUDITOR}),
     ("GET", "/operator"): frozenset({OPERATOR}),
 }

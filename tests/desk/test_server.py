@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 import socket
 import sys
@@ -35,8 +34,7 @@ def served(north, tmp_path):
     first.start()
     bound.close()
     yield desk, port, psutil.Process(first.pid)
-    if first.is_alive():
-        os.kill(first.pid, signal.SIGKILL)
+    first.kill()
     first.join()
     desk.close()
 
@@ -95,7 +93,7 @@ def test_when_the_first_process_ends_the_other_ends_and_gives_the_port_back(serv
 
 
 def test_where_the_other_process_dies_the_first_goes_on(served):
-    desk, port, first = served
+    _, port, first = served
     other_process(first).kill()
     time.sleep(0.2)
     assert [asked(port, {}, "/").status_code for _ in range(6)] == [200] * 6
@@ -110,6 +108,5 @@ def test_a_second_desk_on_the_same_port_is_told_so(served, monkeypatch):
 
 def test_a_desk_that_another_program_is_on_the_port_of_is_told_so(desk, monkeypatch):
     monkeypatch.setattr("dcshap.desk.server.PATIENCE", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        with pytest.raises(InputError, match="is taken"):
-            Opening(desk, port=other.getsockname()[1]).bound()
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(InputError, match="is taken"):
+        Opening(desk, port=other.getsockname()[1]).bound()

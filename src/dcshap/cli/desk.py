@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from threadpoolctl import threadpool_limits
 
-from dcshap import HorizontalCollaboration
+from dcshap import HorizontalCollaboration, Schema
 from dcshap.cli.console import note, tell, working
 from dcshap.cli.tables import KeepTextOption, Reader, Run, SepOption, SqlOption, known_columns
 from dcshap.exceptions import InputError
@@ -37,8 +37,9 @@ def desk(
         typer.Argument(metavar="TABLE...", help="The cases: a file or a database's URL, or NAME=FILE per party."),
     ] = None,
     party: Annotated[str | None, typer.Option(help="Whose desk it is.")] = None,
-    kit: Annotated[Path | None, typer.Option(help="The kit of a requester of a running federation.")] = None,
+    kit: Annotated[Path | None, typer.Option(help="A kit of a federation: a requester's, or a party's.")] = None,
     collaboration: Annotated[str | None, typer.Option(help="With --kit: which collaboration.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="With a requester's kit: the agreed schema.")] = None,
     identifier: Annotated[str | None, typer.Option("--id", help="The column of the case identifiers.")] = None,
     sep: SepOption = None,
     keep_text: KeepTextOption = False,
@@ -75,8 +76,12 @@ def desk(
     from dcshap.desk.vocabulary import Vocabulary  # noqa: PLC0415
 
     reader = Reader(sep, keep_text, sql)
-    asked: dict[str, Any] = {"kit": kit, "collaboration": collaboration, "identifier": identifier, "reader": reader}
-    cases, place = _cases(run, tables or [], party, **asked)
+    if (run is None) == (kit is None):
+        raise InputError("Say what the desk is for: a RUN folder with --party, --kit, or demo.")
+    if kit is None:
+        cases, place = _cases(Path(str(run)), tables or [], party, identifier=identifier, reader=reader)
+    else:
+        cases, place = _cases_of_kit(kit, tables or [], party, collaboration=collaboration, schema=schema)
     opened = Desk(
         folder or place,
         cases,
@@ -113,27 +118,32 @@ def _demo(opening: type[Opening], serve: Any, where: dict[str, Any], port: int, 
         serve(bound)
 
 
-def _cases(
-    run: str | None,
-    files: list[str],
-    party: str | None,
-    *,
-    kit: Path | None,
-    collaboration: str | None,
-    identifier: str | None,
-    reader: Reader | None = None,
+def _cases_of_kit(
+    kit: Path, files: list[str], party: str | None, *, collaboration: str | None, schema: Path | None
 ) -> tuple[Cases, Path]:
-    """Where cases come from, and where the desk keeps its own things by default."""
-    if (run is None) == (kit is None):
-        raise InputError("Say what the desk is for: a RUN folder with --party, --kit, or demo.")
-    if kit is not None:
-        from dcshap.desk.federated import FederationCases  # noqa: PLC0415 - the engine takes seconds to import
-        from dcshap.federation.flare.session import Session  # noqa: PLC0415
+    """Cases of a federation, and where the desk keeps its own things by default."""
+    from dcshap.desk.federated import FederationCases, cases_of_party  # noqa: PLC0415 - takes seconds to import
+    from dcshap.federation.flare.kits import Kit  # noqa: PLC0415
+    from dcshap.federation.flare.session import Session  # noqa: PLC0415
+    from dcshap.federation.seals.identity import Identity  # noqa: PLC0415
 
-        return FederationCases(lambda: Session(kit), collaboration, party=party), Path(f"{kit}.desk")
+    if files:
+        raise InputError(f"With --kit the cases are the federation's: give no tables. Got {len(files)}.")
+    found, place = Kit.load(kit), Path(f"{kit}.desk")
+    identity = Identity(found.startup)
+    if found.role == "party":
+        return cases_of_party(kit, identity, collaboration), place
+    agreed = None if schema is None else Schema.load(schema)
+    asked: dict[str, Any] = {"party": party, "schema": agreed, "authority": identity.root_pem}
+    return FederationCases(lambda: Session(kit), collaboration, **asked), place
+
+
+def _cases(
+    folder: Path, files: list[str], party: str | None, *, identifier: str | None, reader: Reader | None = None
+) -> tuple[Cases, Path]:
+    """Cases of a run, and where the desk keeps its own things by default."""
     from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases  # noqa: PLC0415
 
-    folder = Path(str(run))
     trained = Run.load(folder, reader)
     whose = trained.party(party)
     source = Source(lambda: Run.load(folder).collaboration, lambda: _stamp(folder))

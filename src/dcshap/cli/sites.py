@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,6 +107,10 @@ def party_init(
         list[str] | None,
         typer.Option(metavar="WHO=VIEWS:BUDGET", help="Who may ask, e.g. officer@bank.org=bank,full:100."),
     ] = None,
+    allow_what_if: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHO", help="Of those, who may also ask what would be if own cells were others."),
+    ] = None,
 ) -> None:
     """Configure a party: check its table against the agreed schema, and make its kit safe.
 
@@ -135,6 +139,10 @@ def party_init(
     )
     kit = Kit.load(folder, "party")
     rights = dict(_right(entry, views=("full", kit.name, *partner)) for entry in allow or [])
+    for who in allow_what_if or []:
+        if who not in rights:
+            raise typer.BadParameter(f"must be one of {list(rights)}. Got {who!r}.", param_hint="--allow-what-if")
+        rights[who] = replace(rights[who], what_if=True)
     found = init_party(kit, collaboration, settings, rights=rights)
     tell(
         f"{found.rows} rows of {len(found.columns)} columns fit the schema; they will be represented in "

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -14,11 +13,12 @@ from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt
-from dcshap.schema.columns import Number
+from dcshap.schema.typed import cell_of, code_typed
 
-__all__ = ["Cases", "Stated", "UnknownCaseError"]
+__all__ = ["Cases", "Changes", "Compared", "Outputs", "Stated", "UnknownCaseError", "changed_row"]
 
-Changes = Mapping[str, str]
+Changes = Mapping[str, str]  # cells by column, as people type them
+Outputs = Callable[[str, pd.DataFrame], FloatArray]
 
 
 class UnknownCaseError(InputError):
@@ -31,6 +31,24 @@ class Stated:
 
     explanation: PartyExplanation
     receipt: Receipt | None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How far the parties' explanations of some cases differ.
+
+    Attributes
+    ----------
+    disagreement : Disagreement
+    signed : bool
+        Whether each party has signed what it says.
+    differences : tuple of str
+        What its receipts and another's do not prove to be the same, in sentences.
+    """
+
+    disagreement: Disagreement
+    signed: bool = False
+    differences: tuple[str, ...] = ()
 
 
 class Cases(ABC):
@@ -46,18 +64,18 @@ class Cases(ABC):
         The other parties.
     references : tuple of str
         What a case can be compared with; the first is the default.
-    can_change : bool
-        Whether own features can be changed to see what would be.
     asks_at_once : bool
         Whether another party's view can be asked for from here, and is answered by its own rules.
+    authority : str, optional
+        The certificate of a federation's authority, as PEM: whoever signs receipts has a certificate of it.
     """
 
     party: str
     kind: str
     organisations: tuple[str, ...]
     references: tuple[str, ...] = ("anchor",)
-    can_change: bool = False
     asks_at_once: bool = False
+    authority: str | None = None
 
     @property
     @abstractmethod
@@ -91,20 +109,23 @@ class Cases(ABC):
 
     @property
     def schema(self) -> Schema | None:
-        """The own columns, where they are known."""
+        """The agreed schema, where it is known; it may cover other parties' columns as well."""
         return None
 
     def row(self, record: str) -> pd.DataFrame | None:  # noqa: ARG002 - a source may have no rows at hand
         """The own columns of a case, as a table of one row."""
         return None
 
-    def explain_rows(self, rows: pd.DataFrame, record: str, *, reference: str) -> Stated:  # noqa: ARG002
-        """Explain a case as if its own columns were these, a table of one row."""
-        raise InputError("Here the desk has no own columns at hand that could be changed.")
+    @abstractmethod
+    def explain_changed(self, record: str, row: pd.DataFrame, changes: Changes, *, reference: str) -> Stated:
+        """Explain a case as if some own cells of its row were others."""
 
-    def outputs(self, rows: pd.DataFrame, record: str) -> FloatArray:  # noqa: ARG002
-        """The model's answers (n, K) to a case as if its own columns were these rows."""
-        raise InputError("Here the desk has no own columns at hand that could be changed.")
+    def decided(self) -> Outputs | None:
+        """What tells the model's answers (n, K) to a case as if its own columns were these rows (n, M).
+
+        None where every answer would be a request to others: a search tries thousands.
+        """
+        return None
 
     @abstractmethod
     def receipt(self, record: str, explanation: PartyExplanation, *, opening: str) -> Receipt | None:
@@ -114,37 +135,22 @@ class Cases(ABC):
         """What there is to tell of the other parties and the model: names and values."""
         return [("other parties", ", ".join(self.organisations))]
 
-    def agreement(self, records: Sequence[str]) -> Disagreement | None:  # noqa: ARG002
-        """How far the parties' explanations of these cases differ; None where that cannot be asked from here."""
+    def agreement(self, records: Sequence[str]) -> Compared | None:  # noqa: ARG002
+        """How far the parties' explanations of these cases differ; None where nobody can be asked about them."""
         return None
 
-    def changed(self, record: str, changes: Changes) -> pd.DataFrame:
-        """The row of a case with some cells changed, as people type them.
-
-        Raises
-        ------
-        InputError
-            If a column is unknown, or a value is not within the schema.
-        """
-        row, schema = self.row(record), self.schema
-        if row is None or schema is None:
-            raise InputError("Here the desk has no own columns at hand that could be changed.")
-        cells = {name: row[name].iloc[0] for name in schema.names}
-        cells |= {name: _value(schema, name, text) for name, text in changes.items()}
-        return pd.DataFrame({name: [cell] for name, cell in cells.items()}, index=row.index)
+    def controls(self) -> list[Receipt]:
+        """Receipts of synthetic cases that every party has, under openings that every party finds; none vertically."""
+        return []
 
 
-def _value(schema: Schema, name: str, text: str) -> Any:
-    column = schema[name]
-    if isinstance(column, Number):
-        try:
-            number = float(text.replace(",", ""))
-        except ValueError:
-            raise InputError(f"{name!r} must be a number.") from None
-        if not column.low <= number <= column.high:
-            raise InputError(f"{name!r} must be from {column.low:g} to {column.high:g}, as the parties agreed.")
-        return number
-    for label in column.categories:
-        if str(label) == text:
-            return label
-    raise InputError(f"{name!r} must be one of the categories that the parties agreed on.")
+def changed_row(row: pd.DataFrame, schema: Schema, changes: Changes) -> pd.DataFrame:
+    """A case's row with some cells changed, as people type them.
+
+    Raises
+    ------
+    InputError
+        If a column is unknown, or a value is not within the schema.
+    """
+    typed = {name: cell_of(schema[name], code_typed(schema[name], text)) for name, text in changes.items()}
+    return pd.DataFrame({name: [typed.get(name, row[name].iloc[0])] for name in schema.names}, index=row.index)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
+import pandas as pd
+
+from dcshap import Schema, disagreement
 from dcshap._typing import FloatArray
-from dcshap.desk.cases import Cases, Stated, UnknownCaseError
+from dcshap.collaboration.horizontal_party import HorizontalParty
+from dcshap.desk.cases import Cases, Changes, Compared, Stated, UnknownCaseError, changed_row
+from dcshap.desk.onsite import HorizontalCases, Source, folded
 from dcshap.exceptions import FederationError, InputError, PrivacyError
 from dcshap.explanation import PartyExplanation
-from dcshap.explanation.receipt import Receipt
+from dcshap.explanation.receipt import Receipt, Signer, compare, fresh_opening
+from dcshap.federation.seals.identity import Identity
+from dcshap.federation.site.configuration import SiteConfig
+from dcshap.federation.site.holdings import load_data
+from dcshap.federation.site.party_site import load_trained
+from dcshap.federation.site.runs import Runs
 
-__all__ = ["Asking", "FederationCases"]
+__all__ = ["Asking", "FederationCases", "cases_of_party"]
 
 T = TypeVar("T")
 
@@ -31,8 +45,51 @@ class Asking(Protocol):
     def status(self, collaboration: str) -> dict[str, Any]:
         """How far a collaboration is."""
 
-    def explain(self, collaboration: str, records: Sequence[Any], **what: Any) -> PartyExplanation:
-        """Explain predictions of records."""
+    def explain_signed(
+        self, collaboration: str, records: Sequence[Any], **what: Any
+    ) -> tuple[PartyExplanation, list[Receipt]]:
+        """Explain predictions of records through one party's eyes, with the receipts that it signs."""
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """A horizontal party as its site has kept it: it explains with no network at all."""
+
+    parties_: Mapping[str, HorizontalParty]
+
+
+def cases_of_party(kit: Path, identity: Identity, collaboration: str | None) -> HorizontalCases:
+    """The cases of a horizontal party: the rows of its own table, explained with what its site has kept.
+
+    Parameters
+    ----------
+    kit : Path
+        The party's.
+    identity : Identity
+        Signs receipts.
+    collaboration : str, optional
+        The only horizontal one, by default.
+    """
+    config = SiteConfig.load(kit)
+    named = [name for name, each in config.collaborations.items() if each.kind == "horizontal"]
+    if collaboration is None and len(named) != 1:
+        raise InputError(f"Say with --collaboration which horizontal one the desk is for. There are {named}.")
+    name = collaboration or named[0]
+    settings, runs = config.collaboration(name), Runs(config.state_folder(name))
+    if settings.kind != "horizontal":
+        raise InputError(
+            "The cases of a vertical collaboration are asked for by a requester: give its kit with --kit, and the "
+            "agreed schema with --schema."
+        )
+    source = Source(lambda: _Alone({config.party: load_trained(config, name)}), lambda: runs.current)
+    return HorizontalCases(
+        source,
+        config.party,
+        load_data(settings, base=config.folder).X,
+        signer=Signer(identity.certificate.pem, identity.sign),
+        organisations=settings.partners,
+        authority=identity.root_pem,
+    )
 
 
 class FederationCases(Cases):
@@ -46,15 +103,25 @@ class FederationCases(Cases):
         The only one that runs, by default.
     party : str, optional
         Whose view the desk shows; the first one's by default.
+    schema : Schema, optional
+        The agreed one, of all parties' columns: which values a cell may have, and what is sensitive.
+    authority : str, optional
+        As in `Cases`.
     """
 
     kind = "federation"
     asks_at_once = True
 
     def __init__(
-        self, connect: Callable[[], Asking], collaboration: str | None = None, *, party: str | None = None
+        self,
+        connect: Callable[[], Asking],
+        collaboration: str | None = None,
+        *,
+        party: str | None = None,
+        schema: Schema | None = None,
+        authority: str | None = None,
     ) -> None:
-        self._connect = connect
+        self._connect, self._schema, self.authority = connect, schema, authority
         self._session: Asking | None = None
         self._last_error = ""
         self._lock = threading.RLock()  # a session carries one request at a time
@@ -69,6 +136,11 @@ class FederationCases(Cases):
             raise InputError(f"--party must be one of {parties}. Got {party!r}.")
         self.organisations = tuple(name for name in parties if name != self.party)
         self._run = str(told["run"])
+
+    @property
+    def schema(self) -> Schema | None:
+        """The agreed schema, where the desk was given it."""
+        return self._schema
 
     @property
     def run(self) -> str:
@@ -93,19 +165,51 @@ class FederationCases(Cases):
 
     def explain(self, record: str, *, reference: str, view: str | None = None) -> Stated:
         """Ask the parties for a view of one case."""
-        what = {"view": view or self.party, "index": "owen", "reference": reference}
         try:
-            explained = self._ask(lambda session: session.explain(self._collaboration, [record], **what))
+            return self._stated(record, view=view or self.party, reference=reference)
         except PrivacyError:
             raise
         except InputError as error:  # a party does not hold the record
             raise UnknownCaseError(str(error)) from error
-        self._run = explained.run or self._run
-        return Stated(explained, None)
 
-    def receipt(self, record: str, explanation: PartyExplanation, *, opening: str) -> Receipt | None:  # noqa: ARG002
-        """None: the desk holds no copy of the model."""
-        return None
+    def explain_changed(self, record: str, row: pd.DataFrame, changes: Changes, *, reference: str) -> Stated:
+        """Ask the own party what would be; the others' vectors stay, and are asked for like any other time."""
+        if self._schema is not None:
+            changed_row(row, self._schema.select([str(name) for name in row.columns]), changes)  # refused at no cost
+        return self._stated(record, view=self.party, reference=reference, changes=dict(changes))
+
+    def receipt(self, record: str, explanation: PartyExplanation, *, opening: str) -> Receipt | None:
+        """Ask again: the party that explains is the one that signs."""
+        stated = self._stated(
+            record, view=self.party, reference=explanation.reference_choice or "anchor", openings=[opening]
+        )
+        if not np.allclose(stated.explanation.values, explanation.values, rtol=0, atol=1e-9):
+            raise InputError("The party explains this case otherwise by now: look at it again.")
+        return stated.receipt
+
+    def _stated(self, record: str, **what: Any) -> Stated:
+        explained, receipts = self._ask(lambda session: session.explain_signed(self._collaboration, [record], **what))
+        self._run = explained.run or self._run
+        return Stated(explained, receipts[0])
+
+    def agreement(self, records: Sequence[str]) -> Compared:
+        """Ask every party for its view, and compare what they say of each party's columns together."""
+        openings = [fresh_opening() for _ in records]
+
+        def view_of(name: str) -> tuple[PartyExplanation, list[Receipt]]:
+            what: dict[str, Any] = {"view": name, "openings": openings}
+            return self._ask(lambda session: session.explain_signed(self._collaboration, list(records), **what))
+
+        views = {name: view_of(name) for name in sorted({self.party, *self.organisations})}
+        signed = [receipts for _, receipts in views.values()]
+        compared = [
+            compare(*pair, root=self.authority)
+            for one, other in itertools.combinations(signed, 2)
+            for pair in zip(one, other, strict=True)
+        ]
+        sentences = [each.sentence for found in compared for each in found.findings if each.outcome != "same"]
+        differ = disagreement({name: folded(explained) for name, (explained, _) in views.items()})
+        return Compared(differ, signed=True, differences=tuple(dict.fromkeys(sentences)))
 
     def state(self) -> list[tuple[str, str]]:
         """Who is connected, what runs, and what went wrong last."""

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from dcshap import Schema
 from dcshap._typing import FloatArray
 from dcshap.desk.accounts import Accounts, Role
 from dcshap.desk.cases import Cases
@@ -150,6 +152,23 @@ class Desk:
         schema = self.cases.schema
         marked = () if schema is None else tuple(column.name for column in schema.columns if column.sensitive)
         return (*marked, *(self.words.sensitive or ()))
+
+    def own_row(self, case: Case) -> tuple[pd.DataFrame, Schema]:
+        """What this organisation holds of a case, and what it may be: at hand, or as its explanation has told it."""
+        row, schema = self.cases.row(case.record), self.cases.schema
+        if row is None:
+            shown = self.library.shown_before(case.handle, reference=self.cases.references[0])
+            row = shown[0].explanation.data if shown else None
+        if schema is None:
+            raise RefusedError(
+                HTTPStatus.CONFLICT,
+                "The schema is not known",
+                "This desk does not know which values a feature may have. Whoever runs the desk must give it the "
+                "schema that the parties agreed on: `--schema FILE`.",
+            )
+        if row is None:
+            raise RefusedError(HTTPStatus.CONFLICT, "Look at the case first", "Its data come with its explanation.")
+        return row, schema.select([str(name) for name in row.columns if str(name) in schema.names])
 
     # --- the budget of what-ifs ---------------------------------------------------------------------------------
 

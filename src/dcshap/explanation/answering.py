@@ -27,10 +27,13 @@ from dcshap.explanation.disclosures import (
     RecordVectors,
     Request,
 )
+from dcshap.explanation.enclosure import Enclosure, enclosure_of, require_what_if, without_enclosure
 from dcshap.explanation.engine import EngineOptions
 from dcshap.explanation.joint import disclose_columns, explain_all, record_part, with_parts
+from dcshap.explanation.receipt import Signer, receipt_of
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.explanation.views import disclose, explain_view, unite_views
+from dcshap.schema.typed import code_typed
 from dcshap.shapley.game.players import Groups
 
 __all__ = ["AnsweringAnalyst", "AnsweringParty", "Asking"]
@@ -49,6 +52,10 @@ class AnsweringParty:
         What to compare with, instead of what the request names.
     groups : list of lists of columns, or dict of name to columns, optional
         The party's own columns that are one player together.
+    signer : Signer, optional
+        Signs receipts; by default with the key that the party keeps.
+    what_if : bool
+        Whether the requester may have own cells of a record changed.
     **options
         As in `shapley_values`.
     """
@@ -61,10 +68,12 @@ class AnsweringParty:
         *,
         rows: Any = None,
         groups: Groups | None = None,
+        signer: Signer | None = None,
+        what_if: bool = False,
         **options: Any,
     ) -> None:
-        self._party, self._records, self._request, self._options = party, records, request, options
-        self._groups = groups
+        self._party, self._records, self._request, self._options = party, records, without_enclosure(request), options
+        self._groups, self._signer, self._what_if, self._enclosure = groups, signer, what_if, Enclosure()
         self._against: dict[str, Any] = {
             "reference": request.reference if rows is None else rows,
             "n_background": request.n_background,
@@ -73,7 +82,10 @@ class AnsweringParty:
 
     def receive_request(self, message: Request) -> None:
         """The request itself."""
-        self._require_same(message)
+        self._require_same(without_enclosure(message))
+        self._enclosure = enclosure_of(message)
+        if self._enclosure.changes:
+            require_what_if(message, self._party.name, allowed=self._what_if)
 
     def send_forward(self, to: str) -> Request:  # noqa: ARG002 - everybody sees the same request
         """The request, for the parties whose vectors this party's view needs."""
@@ -100,10 +112,10 @@ class AnsweringParty:
         self._vectors.append(message)
 
     def send_answer(self, to: str) -> Answer:  # noqa: ARG002 - there is one requester
-        """The explanation through this party's eyes."""
+        """The explanation through this party's eyes, and its receipts."""
         explained = explain_view(
             self._party,
-            self._records,
+            self._changed_records(),
             self._vectors,
             index="owen" if self._request.protocol == "party views" else "shapley",
             merged=self._request.merged,
@@ -111,7 +123,22 @@ class AnsweringParty:
             **self._against,
             **self._options,
         )
-        return Answer(self._party.name, explained)
+        receipts = [
+            receipt_of(self._party, explained, sample=at, opening=opening, signer=self._signer).to_json()
+            for at, opening in enumerate(self._enclosure.openings)
+        ]
+        return Answer(self._party.name, explained, tuple(receipts))
+
+    def _changed_records(self) -> Records:
+        """The records with own cells as the requester wants them to be; others' vectors are of the record as it is."""
+        if not self._enclosure.changes:
+            return self._records
+        schema = self._party.agreement.schema
+        codes = self._records.codes.copy()
+        for name, text in self._enclosure.changes.items():
+            column = schema[name]
+            codes[0, schema.columns.index(column)] = code_typed(column, text)
+        return replace(self._records, codes=codes)
 
     def send_columns(self, to: str) -> RecordOffsets | CoalitionTable:  # noqa: ARG002
         """What each column adds, for the analyst."""
@@ -177,6 +204,7 @@ class Asking:
     def __init__(self, request: Request, parties: Sequence[str], players: Sequence[str] = ()) -> None:
         self.request, self._parties, self._players = request, parties, players
         self._answers: dict[str, PartyExplanation] = {}
+        self.receipts: dict[str, tuple[str, ...]] = {}
         self._parts: dict[str, RecordPart] = {}
         self._values: PartyExplanation | None = None
         self.prediction: Prediction | None = None
@@ -188,6 +216,7 @@ class Asking:
     def receive_answer(self, message: Answer) -> None:
         """The explanation through one party's eyes."""
         self._answers[message.party] = message.explanation
+        self.receipts[message.party] = message.receipts
 
     def receive_part(self, message: RecordPart) -> None:
         """One party's columns of the record."""

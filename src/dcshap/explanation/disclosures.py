@@ -44,6 +44,10 @@ class Request(Message):
     certificate : str
     signature : bytes
         Both empty in one process.
+    enclosed : str
+        A hash of the enclosure; empty where there is none.
+    enclosure : str
+        What nobody but the viewing party is told: it does not forward it. See `dcshap.explanation.enclosure`.
     """
 
     requester: str
@@ -59,6 +63,8 @@ class Request(Message):
     written: float = 0.0
     certificate: str = ""
     signature: bytes = b""
+    enclosed: str = ""
+    enclosure: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,10 +107,14 @@ class CoalitionTable(Message):
 
 @dataclass(frozen=True)
 class Answer(Message):
-    """An explanation, for whoever asked; from a party its name, from the analyst that of the requester."""
+    """An explanation, for whoever asked; from a party its name, from the analyst that of the requester.
+
+    The receipts, a line of JSON each, are the party's signed statements of it, where the request has asked for them.
+    """
 
     party: str
     explanation: PartyExplanation
+    receipts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dcshap._machine import monotonic, new_identifier
@@ -12,6 +13,8 @@ from dcshap.exceptions import DcshapError, InputError, ProtocolError
 from dcshap.explanation.answering import Asking
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import Prediction, Request
+from dcshap.explanation.enclosure import Enclosure, enclosed
+from dcshap.explanation.receipt import Receipt, fresh_opening, require_stated
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.federation.seals.envelopes import open_envelope
 from dcshap.federation.seals.identity import Identity
@@ -75,8 +78,45 @@ class Requester:
         if index not in ("shapley", "owen"):
             raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
-        against = {"reference": reference, "n_background": n_background}
+        against: dict[str, Any] = {"reference": reference, "n_background": n_background}
         return self._ask(protocol, records, view=view, merged=merged, **against).explanation()
+
+    def explain_signed(
+        self,
+        records: Sequence[Any],
+        *,
+        view: str,
+        reference: str = "anchor",
+        openings: Sequence[str] | None = None,
+        changes: Mapping[str, str] | None = None,
+    ) -> tuple[PartyExplanation, list[Receipt]]:
+        """One party's view of records, and the receipts that it signs of it.
+
+        Parameters
+        ----------
+        records : sequence of identifiers
+        view : str
+            The party's name.
+        reference : str
+        openings : sequence of str, optional
+            Of receipts that these are to be compared with; new ones by default.
+        changes : mapping of column to str, optional
+            Own cells of a single record as they would be; the party must allow it (`what_if`).
+        """
+        codes = [fresh_opening() for _ in records] if openings is None else list(openings)
+        enclosure = Enclosure(tuple(codes), dict(changes or {}))
+        asking = self._ask(PARTY_VIEWS, records, enclosure=enclosure, view=view, reference=reference)
+        explained = asking.explanation()
+        texts = asking.receipts[view]
+        if len(texts) != len(codes):
+            raise ProtocolError(f"Party {view!r} must sign a receipt per record. Got {len(texts)} for {len(codes)}.")
+        receipts = [replace(Receipt.from_json(text), opening=code) for text, code in zip(texts, codes, strict=True)]
+        for at, receipt in enumerate(receipts):
+            receipt.verify()
+            if (receipt.party, receipt.pem) != (view, self._directory[view].pem):
+                raise ProtocolError(f"A receipt of {view!r} must be signed with its certificate. It is not.")
+            require_stated(receipt, explained, sample=at)
+        return explained, receipts
 
     def predict(self, records: Sequence[Any], *, view: str = FULL) -> Prediction:
         """Predict records: class probabilities with their classes, or numbers."""
@@ -85,7 +125,9 @@ class Requester:
             raise ProtocolError("The analyst must answer a request for a prediction. It did not.")
         return asking.prediction
 
-    def _ask(self, protocol: Protocol, records: Sequence[Any], **what: Any) -> Asking:
+    def _ask(
+        self, protocol: Protocol, records: Sequence[Any], *, enclosure: Enclosure | None = None, **what: Any
+    ) -> Asking:
         request = Request(
             requester=self._identity.name,
             identifier=new_identifier(),
@@ -97,7 +139,8 @@ class Requester:
         )
         parties = tuple(sorted(self._directory))
         cast = Cast(parties, viewers=viewers_of(request, parties))
-        asking = Asking(sign_request(request, self._identity), parties)
+        signed = sign_request(enclosed(request, enclosure or Enclosure()), self._identity)
+        asking = Asking(signed, parties)
         office = PostOffice(REQUESTER, self._identity, self._directory)
         post = _RequesterPost(office, protocol, request.identifier, exchange=self._exchange, patience=self._timeout)
         Node(REQUESTER, protocol, cast, [asking], post).conduct()

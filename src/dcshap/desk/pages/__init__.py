@@ -4,6 +4,7 @@ from dcshap.desk.pages import (
     auditing,
     casework,
     checking,
+    comparing,
     correspondence,
     entrance,
     hypotheses,
@@ -17,6 +18,9 @@ __all__ = ["PAGES"]
 
 PAGES: tuple[Page, ...] = tuple(
     page
-    for module in (entrance, casework, correspondence, hypotheses, letters, visitor, checking, auditing, operations)
+    for module in (
+        *(entrance, casework, correspondence, hypotheses, letters),
+        *(visitor, checking, comparing, auditing, operations),
+    )
     for page in module.pages.all
 )

@@ -1,9 +1,8 @@
-"""What an auditor sees: the journal, agreement between organisations, budgets, reviews, and all of it as a file."""
+"""What an auditor sees: the journal, budgets, reviews, and all of it as a file."""
 
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -22,7 +21,6 @@ __all__ = ["pages"]
 pages = Pages()
 
 NEWEST = 200
-SAMPLE = 20
 VIEWS = ("looked", "what if", "contrasted", "wrote a letter")
 
 
@@ -58,19 +56,6 @@ def show_journal(desk: Desk, visit: Visit) -> Response:
     lines = desk.journal.lines(newest=NEWEST)
     told: dict[str, Any] = {"lines": lines[::-1], "total": desk.journal.head()[0], "broken": desk.journal.verify()}
     return desk.renderer.page(visit, "journal.html", **told)
-
-
-@pages.get("/audit/agreement", Role.AUDITOR)
-def agreement(desk: Desk, visit: Visit) -> Response:
-    """How far all organisations' explanations of some cases differ, computed now."""
-    records = list(desk.cases.records())
-    drawn = random.SystemRandom().sample(records, min(SAMPLE, len(records)))
-    handles = [desk.library.handle_of(record) or "" for record in drawn]
-    desk.journal.record(visit.note("compared organisations", cases=handles))
-    found = desk.cases.agreement(drawn)
-    rows = [] if found is None else found.to_frame().sort_values("rmse", ascending=False).to_dict(orient="records")
-    told: dict[str, Any] = {"found": found, "rows": rows, "n": len(drawn), "vertical": desk.cases.kind != "horizontal"}
-    return desk.renderer.page(visit, "agreement.html", **told)
 
 
 def _without_words(review: Review) -> dict[str, str]:

@@ -112,7 +112,7 @@ def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
         newest=kept[0],
         reference=reference,
         references=[(kind, COMPARED_WITH.get(kind, kind)) for kind in desk.cases.references],
-        can_change=desk.cases.can_change,
+        searches=desk.cases.decided() is not None,
         reviews=desk.reviews.of(case.handle),
         organisations=() if desk.cases.kind == "horizontal" else desk.cases.organisations,
         enquiries=enquiries,

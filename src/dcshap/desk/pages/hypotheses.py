@@ -7,22 +7,23 @@ from http import HTTPStatus
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from starlette.responses import Response
 
-from dcshap import Schema
 from dcshap._tables import plain_value
-from dcshap._typing import Array
+from dcshap._typing import Array, FloatArray
 from dcshap.desk.accounts import Role
+from dcshap.desk.cases import Outputs
 from dcshap.desk.exposition import exposed, prediction_text, spoken
 from dcshap.desk.library import WHAT_IF
 from dcshap.desk.routing import Pages, RefusedError, Visit
 from dcshap.desk.state import Case, Desk
+from dcshap.desk.vocabulary import Vocabulary
 from dcshap.exceptions import InputError
 from dcshap.explanation.changes import Change, smallest_change
 from dcshap.explanation.contrast import contrast
 from dcshap.report.texts import decimals_for, fixed, signed
-from dcshap.schema.columns import Number
+from dcshap.schema.columns import Category, Column, Date
+from dcshap.schema.typed import bounds_typed, typed
 
 __all__ = ["pages"]
 
@@ -33,42 +34,39 @@ MOST_ROWS = 20_000  # possibilities that one search for the smallest change may 
 
 @dataclass(frozen=True)
 class _Input:
-    """One field of a form: a number within its range, or one of several categories."""
+    """One field of a form: a number or a date within its range, or one of several categories."""
 
     name: str
     label: str
     value: str
     choices: tuple[str, ...] = ()
+    kind: str = "number"
     low: str = ""
     high: str = ""
     changeable: bool = False
 
 
-def _own_row(desk: Desk, case: Case) -> tuple[pd.DataFrame, Schema]:
-    row, schema = desk.cases.row(case.record), desk.cases.schema
-    if row is None or schema is None:
-        raise RefusedError(HTTPStatus.NOT_FOUND, "Not here", "This desk has no own columns that could be changed.")
-    return row, schema
-
-
 def _inputs(desk: Desk, case: Case) -> list[_Input]:
-    row, schema = _own_row(desk, case)
-    found = []
-    for column in schema.columns:
-        cell, label = row[column.name].iloc[0], desk.words.label(column.name)
-        changeable = column.name in desk.words.changeable
-        if isinstance(column, Number):
-            value = "" if pd.isna(cell) else f"{np.clip(float(cell), column.low, column.high):.12g}"
-            ends = f"{column.low:.12g}", f"{column.high:.12g}"
-            found.append(_Input(column.name, label, value, (), *ends, changeable))
-        else:
-            found.append(_Input(column.name, label, str(cell), tuple(map(str, column.categories)), "", "", changeable))
-    return found
+    row, schema = desk.own_row(case)
+    codes = schema.codes(row[list(schema.names)], missing="reference", unknown="reference")[0]
+    return [_input(desk.words, column, float(code)) for column, code in zip(schema.columns, codes, strict=True)]
+
+
+def _input(words: Vocabulary, column: Column, code: float) -> _Input:
+    about: dict[str, Any] = {"label": words.label(column.name), "value": typed(column, code)}
+    about |= {"changeable": column.name in words.changeable}
+    if isinstance(column, Category):
+        return _Input(column.name, choices=tuple(map(str, column.categories)), **about)
+    low, high = bounds_typed(column)
+    days = isinstance(column, Date) and len(low) == len(high) == len("2026-01-31")  # a moment is typed as text
+    kind = "date" if days else "text" if isinstance(column, Date) else "number"
+    return _Input(column.name, kind=kind, low=low, high=high, **about)
 
 
 def _budget(desk: Desk, visit: Visit) -> dict[str, Any]:
     left = desk.what_ifs_left(visit.known.who)
-    return {"left": left, "budget": desk.what_ifs, "renews": desk.budget_renews()}
+    left_of = {"left": left, "budget": desk.what_ifs, "renews": desk.budget_renews()}
+    return left_of | {"at_others": desk.cases.asks_at_once}
 
 
 def _require_budget(desk: Desk, visit: Visit) -> None:
@@ -100,7 +98,8 @@ def what_if(desk: Desk, visit: Visit) -> Response:
     _require_budget(desk, visit)
     reference = desk.cases.references[0]
     try:
-        explained = desk.cases.explain_rows(desk.cases.changed(case.record, changes), case.record, reference=reference)
+        row = desk.own_row(case)[0]
+        explained = desk.cases.explain_changed(case.record, row, changes, reference=reference)
     except InputError as error:
         told: dict[str, Any] = {"shown": None, "before": None, "wrong": str(error), "inputs": filled}
         status = HTTPStatus.UNPROCESSABLE_ENTITY
@@ -117,6 +116,7 @@ def what_if(desk: Desk, visit: Visit) -> Response:
 def ask_smallest_change(desk: Desk, visit: Visit) -> Response:
     """The form in which changeable features are chosen."""
     case = desk.case(visit, visit.path["handle"])
+    _search(desk)
     told: dict[str, Any] = {"sentence": "", "change": None, "wrong": "", "inputs": _inputs(desk, case)}
     return desk.renderer.page(visit, "smallest_change.html", case=case, **told, **_budget(desk, visit))
 
@@ -125,7 +125,8 @@ def ask_smallest_change(desk: Desk, visit: Visit) -> Response:
 def find_smallest_change(desk: Desk, visit: Visit) -> Response:
     """The smallest change of chosen features that turns the decision, or that there is none."""
     case = desk.case(visit, visit.path["handle"])
-    row, schema = _own_row(desk, case)
+    decided = _search(desk)
+    row, schema = desk.own_row(case)
     inputs = _inputs(desk, case)
     chosen = [each.name for each in inputs if visit.form.get(f"change:{each.name}")]
     inputs = [_Input(**(vars(each) | {"changeable": each.name in chosen})) for each in inputs]
@@ -136,7 +137,7 @@ def find_smallest_change(desk: Desk, visit: Visit) -> Response:
     else:
         desk.journal.record(visit.note("what if", handle=case.handle, smallest_change_of=chosen))
         change = smallest_change(
-            lambda rows: _decisions(desk, case, rows),
+            lambda rows: _decisions(desk, decided(case.record, rows)),
             schema,
             row,
             changeable=chosen,
@@ -152,9 +153,22 @@ def _labelled(desk: Desk, change: Change) -> Change:
     return replace(change, before=before, after=after)
 
 
-def _decisions(desk: Desk, case: Case, rows: pd.DataFrame) -> Array:
-    """What would be decided of rows, in words."""
-    values = desk.told(desk.cases.outputs(rows, case.record))
+def _search(desk: Desk) -> Outputs:
+    """What the search asks, or why there is none here."""
+    decided = desk.cases.decided()
+    if decided is None:
+        raise RefusedError(
+            HTTPStatus.CONFLICT,
+            "Not in a federation",
+            "The search for the smallest change tries thousands of changed cases. Here each would be a request that "
+            "every organisation counts, so it is not offered. Ask “what if” for the changes that you have in mind.",
+        )
+    return decided
+
+
+def _decisions(desk: Desk, answers: FloatArray) -> Array:
+    """What would be decided of the model's answers (n, K), in words."""
+    values = desk.told(answers)
     line = desk.words.threshold
     return np.where(values >= line, desk.words.decision(line) or "above", desk.words.decision(-np.inf) or "below")
 

@@ -2,7 +2,7 @@
 
 from dcshap.explanation.receipt.commitments import fresh_opening
 from dcshap.explanation.receipt.concordance import Concordance, Finding, compare
-from dcshap.explanation.receipt.issuing import receipt_of
+from dcshap.explanation.receipt.issuing import receipt_of, require_stated
 from dcshap.explanation.receipt.signature import Signer
 from dcshap.explanation.receipt.slip import Receipt, read_openings, read_receipts, write_receipts
 
@@ -16,5 +16,6 @@ __all__ = [
     "read_openings",
     "read_receipts",
     "receipt_of",
+    "require_stated",
     "write_receipts",
 ]

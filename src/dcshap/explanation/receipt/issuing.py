@@ -14,9 +14,10 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.vertical_party import VerticalParty
-from dcshap.exceptions import InputError, NotFittedError
+from dcshap.exceptions import InputError, NotFittedError, ProtocolError
 from dcshap.explanation.receipt.commitments import (
     Digests,
+    agree,
     commit_numbers,
     commit_record,
     digest_numbers,
@@ -29,7 +30,7 @@ from dcshap.explanation.receipt.slip import Receipt
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.schema.columns import Category
 
-__all__ = ["receipt_of"]
+__all__ = ["receipt_of", "require_stated"]
 
 _maps: WeakKeyDictionary[Party, tuple[str, Digests]] = WeakKeyDictionary()  # of each party's training
 
@@ -75,6 +76,21 @@ def receipt_of(
         opening=code,
     )
     return statement.signed(Signer.of_party(party) if signer is None else signer)
+
+
+def require_stated(receipt: Receipt, explanation: PartyExplanation, *, sample: int = 0) -> None:
+    """Refuse a receipt, with its opening, that is not of an explanation of one sample.
+
+    Raises
+    ------
+    ProtocolError
+    """
+    opening = receipt.opening or ""
+    found = _commitments(explanation[sample], opening)
+    same = receipt.under == under(opening) and receipt.record == found["record"]
+    same = same and agree(receipt.values, found["values"]) and agree(receipt.prediction, found["prediction"])
+    if not same or (receipt.run, receipt.view) != (explanation.run, explanation.view):
+        raise ProtocolError(f"The receipt of {receipt.party!r} must be of the explanation that it has sent. It is not.")
 
 
 def _model_of(party: Party) -> Any:

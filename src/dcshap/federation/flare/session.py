@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from dcshap._machine import new_identifier
 from dcshap.exceptions import FederationError
+from dcshap.explanation.receipt import Receipt
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.federation.flare.connection import REFUSED, UNREACHABLE, Connection, collaboration_of
 from dcshap.federation.flare.job import write_job
@@ -240,6 +241,15 @@ class Session(Connection):
         """
         found: PartyExplanation = self._asked(collaboration, lambda asking: asking.explain(records, **what))
         self.timings = self._requesters[collaboration].timings
+        return found
+
+    def explain_signed(
+        self, collaboration: str, records: Sequence[Any], **what: Any
+    ) -> tuple[PartyExplanation, list[Receipt]]:
+        """One party's view of records, and the receipts that it signs; see `Requester.explain_signed`."""
+        found: tuple[PartyExplanation, list[Receipt]] = self._asked(
+            collaboration, lambda asking: asking.explain_signed(records, **what)
+        )
         return found
 
     def predict(self, collaboration: str, records: Sequence[Any], **what: Any) -> dict[str, Any]:

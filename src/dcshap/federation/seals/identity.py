@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from cryptography.x509.oid import NameOID
 
 from dcshap._machine import now, random_bytes
@@ -104,6 +104,11 @@ class Identity:
         self.certificate = self.check(pem)
         if key.public_key() != self.certificate.key:
             raise StorageError(f"{folder} must hold the key that its certificate is of. It holds another.")
+
+    @property
+    def root_pem(self) -> str:
+        """The certificate of the federation's authority."""
+        return self.root.public_bytes(Encoding.PEM).decode()
 
     @property
     def name(self) -> str:

@@ -31,5 +31,5 @@ def verify_request(request: Request, identity: Identity) -> Certificate:
 
 def _signed_part(request: Request) -> bytes:
     content = asdict(request)
-    del content["signature"]
+    del content["signature"], content["enclosure"]  # whose hash is signed
     return json.dumps(content, sort_keys=True).encode()

@@ -12,6 +12,7 @@ from dcshap.collaboration.party import FULL
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import DcshapError, InputError, PrivacyError, ProtocolError, UnanswerableError
 from dcshap.explanation.disclosures import RecordOffsets, RecordVectors, Request
+from dcshap.explanation.enclosure import enclosure_of, require_what_if, without_enclosure
 from dcshap.federation.seals.envelopes import Envelope
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.ledger import Entry, Ledger
@@ -77,6 +78,8 @@ class Admission:
         self._require_meant(envelope, collaboration)
         _require_agreed(request, settings)
         right = self._config.right(request.requester, request.view)
+        if enclosure_of(request).changes:
+            require_what_if(request, self._party.name, allowed=right.what_if)
         sent = _disclosing(request, cast, self._party.name)
         for _, recipients in sent:
             for recipient in recipients:
@@ -154,7 +157,7 @@ class Declining:
     """
 
     def __init__(self, request: Request) -> None:
-        self._unsigned = replace(request, signature=bytes(len(request.signature)))
+        self._unsigned = replace(without_enclosure(request), signature=bytes(len(request.signature)))
 
     def receive_request(self, message: Request) -> None:
         """The request."""

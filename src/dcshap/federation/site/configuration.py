@@ -128,10 +128,14 @@ class CollaborationConfig:
 
 @dataclass(frozen=True)
 class Right:
-    """What a requester may ask for: which views (a party's name, or "full"), of how many records."""
+    """What a requester may ask for: which views (a party's name, or "full"), of how many records.
+
+    With `what_if`, also what would be if this party's own cells of a record were others.
+    """
 
     views: tuple[str, ...]
     budget: int
+    what_if: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,7 @@ class SiteConfig:
             "party": self.party,
             "budget_days": self.budget_days,
             "collaborations": {name: _plain(config) for name, config in self.collaborations.items()},
-            "rights": {n: {"views": list(r.views), "budget": r.budget} for n, r in self.rights.items()},
+            "rights": {n: asdict(r) | {"views": list(r.views)} for n, r in self.rights.items()},
         }
         write_private(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
         return path
@@ -218,7 +222,7 @@ def _read(folder: Path, text: str) -> SiteConfig:
         party=require_name(content["party"]),
         folder=folder,
         collaborations={require_collaboration(n): _known(c) for n, c in content["collaborations"].items()},
-        rights={n: Right(tuple(r["views"]), int(r["budget"])) for n, r in content.get("rights", {}).items()},
+        rights={n: _right(r) for n, r in content.get("rights", {}).items()},
         budget_days=_days(content.get("budget_days", 30.0)),
     )
 
@@ -240,6 +244,13 @@ def require_collaboration(name: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
         raise InputError("A collaboration's name must be 1 to 64 letters, digits, '_' or '-'.")
     return name
+
+
+def _right(content: Mapping[str, Any]) -> Right:
+    what_if = content.get("what_if", False)
+    if not isinstance(what_if, bool):
+        raise TypeError("true or false")
+    return Right(tuple(content["views"]), int(content["budget"]), what_if)
 
 
 def _known(content: Mapping[str, Any]) -> CollaborationConfig:

@@ -18,6 +18,7 @@ from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorSeed, Hello,
 from dcshap.exceptions import DcshapError, NotFittedError, ProtocolError, StorageError
 from dcshap.explanation.answering import AnsweringParty
 from dcshap.explanation.disclosures import RecordVectors, Request
+from dcshap.explanation.receipt import Signer
 from dcshap.explanation.views import explain_view
 from dcshap.federation.seals.envelopes import MAX_AGE, Envelope, Opened
 from dcshap.federation.seals.identity import Certificate, Identity
@@ -228,8 +229,14 @@ class PartySite:
             n_records=len(request.records),
         )
         post.declining = party.held.lacking(request.records) > 0
-        role = Declining(request) if post.declining else _answering(party, request)
+        role = Declining(request) if post.declining else self._answering(request, config)
         return Node(self.office.me, asking(request.protocol), cast, [role], post), post
+
+    def _answering(self, request: Request, config: SiteConfig) -> AnsweringParty:
+        party, identity = self.party, self.office.identity
+        signer = Signer(identity.certificate.pem, identity.sign)
+        what_if = config.right(request.requester, request.view).what_if
+        return AnsweringParty(party, party.held.select(request.records), request, signer=signer, what_if=what_if)
 
     def _warm_up(self) -> None:
         """Explain one of the party's own records to nobody, so that the first requester need not wait for compilers."""
@@ -244,10 +251,6 @@ class PartySite:
             if name != party.name
         ]
         explain_view(party, record, blank, index="owen")
-
-
-def _answering(party: VerticalParty, request: Request) -> AnsweringParty:
-    return AnsweringParty(party, party.held.select(request.records), request)
 
 
 class _OtherMaps:

@@ -1,0 +1,100 @@
+"""Whether all organisations say the same: explanations of some cases side by side, or receipts of synthetic ones."""
+
+from __future__ import annotations
+
+import random
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+
+from dcshap.desk.accounts import Role
+from dcshap.desk.cases import Compared
+from dcshap.desk.routing import Pages, RefusedError, Visit
+from dcshap.desk.state import Desk
+from dcshap.exceptions import InputError
+from dcshap.explanation.receipt import Receipt, compare
+
+__all__ = ["pages"]
+
+pages = Pages()
+
+SAMPLE, ASKED = 20, 5  # cases that are drawn where nobody, and where somebody has to be asked
+
+
+@pages.get("/audit/agreement", Role.AUDITOR)
+def agreement(desk: Desk, visit: Visit) -> Response:
+    """How far all organisations' explanations of some cases differ, computed now where nobody has to be asked."""
+    if desk.cases.asks_at_once:
+        return _page(desk, visit)
+    return _page(desk, visit, **_compared(desk, visit, SAMPLE))
+
+
+@pages.post("/audit/agreement", Role.AUDITOR)
+def ask_all(desk: Desk, visit: Visit) -> Response:
+    """Ask every organisation for its explanations, by the usual requests."""
+    if not desk.cases.asks_at_once:
+        raise RefusedError.unknown()
+    return _page(desk, visit, **_compared(desk, visit, ASKED))
+
+
+def _compared(desk: Desk, visit: Visit, most: int) -> dict[str, Any]:
+    records = desk.library.records()
+    drawn = random.SystemRandom().sample(records, min(most, len(records)))
+    handles = [desk.library.handle_of(record) or "" for record in drawn]
+    desk.journal.record(visit.note("compared organisations", cases=handles))
+    found = desk.cases.agreement(drawn) if drawn else None
+    return {"found": found, "rows": _rows(found), "n": len(drawn)}
+
+
+def _rows(found: Compared | None) -> list[Any]:
+    if found is None:
+        return []
+    return list(found.disagreement.to_frame().sort_values("rmse", ascending=False).to_dict(orient="records"))
+
+
+@pages.get("/audit/controls", Role.AUDITOR)
+def own_controls(desk: Desk, visit: Visit) -> Response:
+    """Receipts of synthetic cases by this organisation, for the auditors of others."""
+    receipts = desk.cases.controls()
+    if not receipts:
+        raise RefusedError.unknown()
+    desk.journal.record(visit.note("took receipts of synthetic cases"))
+    named = {"Content-Disposition": f'attachment; filename="{desk.cases.party}.receipts"'}
+    text = "".join(f"{each.to_json()}\n" for each in receipts)
+    return Response(text, media_type="application/json", headers=named)
+
+
+@pages.post("/audit/controls", Role.AUDITOR)
+def compare_controls(desk: Desk, visit: Visit) -> Response:
+    """Another organisation's receipts of the same synthetic cases beside this one's."""
+    mine = desk.cases.controls()
+    if not mine:
+        raise RefusedError.unknown()
+    desk.journal.record(visit.note("compared receipts of synthetic cases"))
+    try:
+        theirs = [Receipt.from_json(line) for line in visit.form.get("receipts", "").splitlines() if line.strip()]
+        if len(theirs) != len(mine):
+            raise InputError(f"The file must hold {len(mine)} receipts, as the other desk wrote it. Got {len(theirs)}.")
+    except InputError as error:
+        return _page(desk, visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, wrong=str(error))
+    compared = [compare(*pair, root=desk.cases.authority) for pair in zip(mine, theirs, strict=True)]
+    sentences = [each.sentence for found in compared for each in found.findings if each.outcome != "same"]
+    told = {"theirs": theirs[0].party, "signer": theirs[0].signer, "n": len(mine)}
+    told |= {"same": sum(found.same for found in compared), "differences": list(dict.fromkeys(sentences))}
+    return _page(desk, visit, controls=told)
+
+
+def _page(desk: Desk, visit: Visit, *, status: HTTPStatus = HTTPStatus.OK, **told: Any) -> Response:
+    nothing: dict[str, Any] = {"found": None, "rows": [], "n": 0, "controls": None, "wrong": ""}
+    return desk.renderer.page(
+        visit,
+        "agreement.html",
+        status=status,
+        vertical=desk.cases.kind != "horizontal",
+        asks=desk.cases.asks_at_once,
+        known=min(ASKED, len(desk.library.records())) if desk.cases.asks_at_once else 0,
+        parties=sorted({desk.cases.party, *desk.cases.organisations}),
+        certified=desk.cases.authority is not None,
+        **(nothing | told),
+    )

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dcshap.exceptions import InputError
+from dcshap.schema.columns import Category, Date, Number
+from dcshap.schema.typed import bounds_typed, cell_of, code_typed, typed
+
+AGE = Number("age", 18.0, 90.0)
+BORN = Date("born", 0.0, 20_000.0, since="1970-01-01")
+JOB = Category("job", ("cook", "nurse", 3))
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "code", "cell"),
+    [
+        (AGE, "42", 42.0, 42.0),
+        (AGE, "4.25e1", 42.5, 42.5),
+        (Number("pay", 0.0, 1e6), "12,000", 12_000.0, 12_000.0),
+        (BORN, "1970-01-31", 30.0, "1970-01-31"),
+        (JOB, "nurse", 1.0, "nurse"),
+        (JOB, "3", 2.0, 3),
+    ],
+)
+def test_what_is_typed_is_read_and_written_the_same(column, text, code, cell):
+    assert code_typed(column, text) == code
+    assert cell_of(column, code) == cell
+    assert code_typed(column, typed(column, code)) == code
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "said"),
+    [
+        (AGE, "17", "from 18 to 90"),
+        (AGE, "nan", "must be a number"),
+        (AGE, "inf", "from 18 to 90"),
+        (AGE, "old", "must be a number"),
+        (BORN, "31/01/1970", "must be a date"),
+        (BORN, "2125-01-01", "from 1970-01-01 to 2024-10-04"),
+        (JOB, "king", "one of the categories"),
+    ],
+)
+def test_what_is_no_value_of_the_column_is_refused_and_not_repeated(column, text, said):
+    with pytest.raises(InputError, match=said) as refused:
+        code_typed(column, text)
+    assert text not in str(refused.value).replace("a number", "")
+
+
+def test_a_missing_cell_is_empty_and_one_out_of_range_at_its_end():
+    assert typed(AGE, np.nan) == typed(BORN, np.nan) == typed(JOB, np.nan) == ""
+    assert typed(AGE, 200.0) == "90"
+    assert bounds_typed(BORN) == ("1970-01-01", "2024-10-04")
