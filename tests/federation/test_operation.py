@@ -11,7 +11,7 @@ import pytest
 from dcshap._disk import Disk, using_disk
 from dcshap.exceptions import FederationError, InputError, StorageError
 from dcshap.federation.operation.presence import Presence, Seen
-from dcshap.federation.operation.tickets import Tickets
+from dcshap.federation.operation.tickets import _PATIENT, Tickets
 from dcshap.federation.operation.wishes import Wish, drop_wish, keep_wish, read_wishes
 from dcshap.federation.site.runs import Runs
 
@@ -46,6 +46,32 @@ def test_a_slow_request_does_not_keep_others_from_being_answered():
     assert tickets.result("slow") is None
     go.set()
     assert fetched(tickets, "slow") == "late"
+
+
+def test_whoever_asks_is_kept_for_a_moment_and_has_the_answer_as_soon_as_it_is_there():
+    tickets, go = Tickets(at_once=1), threading.Event()
+    tickets.take("asked", lambda: go.wait(10) and "answer")
+    assert tickets.result("asked", wait=0.01) is None
+    threading.Timer(0.05, go.set).start()
+    began = time.monotonic()
+    assert tickets.result("asked", wait=30.0) == "answer"
+    assert time.monotonic() - began < 10
+
+
+def test_only_so_many_are_kept_waiting_and_the_others_come_back():
+    tickets, go = Tickets(at_once=1), threading.Event()
+    tickets.take("asked", lambda: go.wait(60) and "answer")
+    kept = [threading.Thread(target=tickets.result, args=("asked",), kwargs={"wait": 30.0}) for _ in range(_PATIENT)]
+    for thread in kept:
+        thread.start()
+    while tickets._patient.acquire(blocking=False):
+        tickets._patient.release()
+        time.sleep(0.005)
+    assert tickets.result("asked", wait=30.0) is None  # at once
+    go.set()
+    for thread in kept:
+        thread.join(timeout=10)
+    assert tickets.result("asked", wait=30.0) == "answer"
 
 
 def test_more_requests_than_are_answered_at_once_wait_in_order():

@@ -55,11 +55,9 @@ def simulate(
 
 
 def _words(totals: Totals) -> str:
-    last = list(totals.by_scene)[-1:]
-    where = (
-        f" (seeds {totals.seeds[0]} to {totals.seeds[-1]})" if totals.seeds else f" (up to {last[0]})" if last else ""
-    )
+    seeds = f" (seeds {totals.seeds[0]} to {totals.seeds[-1]})" if totals.seeds else ""
+    scenes = "".join(f"; {n} of {scene}" for scene, n in totals.by_scene.items())
     return (
-        f"{totals.schedules} schedules{where} with {totals.faults} faults: {totals.hung} hung, {totals.wrong} wrong, "
-        f"{totals.lost} lost, {totals.overdrawn} overdrawn"
+        f"{totals.schedules} schedules{seeds} with {totals.faults} faults: {totals.hung} hung, {totals.wrong} wrong, "
+        f"{totals.lost} lost, {totals.overdrawn} overdrawn{scenes}"
     )

@@ -107,8 +107,7 @@ class Connection:
     def command(self, job: str, command: str, data: dict[str, Any]) -> dict[str, Any] | None:
         """What a run answers to a command; None where it does not, which is soon.
 
-        All commands are answered at once. One that reaches a process which is just starting or ending is lost, and
-        while the server waits for it, nobody else is heard.
+        All commands are answered within a second. One that reaches a process which is just starting or ending is lost.
         """
         self.session.set_timeout(min(self.timeout, _AT_ONCE))
         try:

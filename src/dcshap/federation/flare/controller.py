@@ -34,6 +34,7 @@ __all__ = ["AnalystController"]
 
 LINGER = 20.0  # seconds that a finished run waits for somebody to read how it ended
 _POLL = 0.1
+_MOMENT = 1.0  # seconds that a requester is kept waiting for an answer; a command may take twice as long
 _MODELS = 50  # trainings that `status` tells of
 _LOOK = 3.0  # seconds between looks at the parties, and how long one may take
 _SEEN: dict[str, Seen] = {ReturnCode.OK: "there", ReturnCode.TOPIC_UNKNOWN: "there", ReturnCode.TIMEOUT: "silent"}
@@ -75,7 +76,7 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
         identity, trusted = Identity(kit / "startup"), trusted_by_analyst(kit)
         self._site = AnalystSite(self._settings, self._folder, identity, self, trusted=trusted)
         self._engine.register_aux_message_handler(topic=TOPIC, message_handle_func=self._told)
-        # Whoever may ask may call these. The engine's server waits for each with a lock held: all answer at once.
+        # Whoever may ask may call these. All answer within `_MOMENT`.
         for command, handler in (
             ("status", self._status),
             ("ask", self._ask),
@@ -167,10 +168,14 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
         self._presence.require_all()
         session, ticket, envelopes = _envelopes(data)
         self._tickets.take(ticket, lambda: self._begun().answer(session, envelopes))
-        return {"ticket": ticket}
+        return self._answer(ticket)
 
     def _fetch(self, data: Any) -> dict[str, Any]:
-        replies = self._tickets.result(ticket_of(str(data.get("key") if isinstance(data, dict) else "")))
+        return self._answer(ticket_of(str(data.get("key") if isinstance(data, dict) else "")))
+
+    def _answer(self, ticket: str) -> dict[str, Any]:
+        """What a request was answered; nothing where that takes longer than a moment: it is to be fetched."""
+        replies = self._tickets.result(ticket, wait=_MOMENT)
         if replies is None:
             return {}
         return {"replies": {name: [base64.b64encode(e).decode() for e in found] for name, found in replies.items()}}

@@ -19,6 +19,7 @@ from dcshap.federation.flare.listening import listen_where_configured
 __all__ = ["end_with_parent", "main"]
 
 _LOOK = 0.5  # seconds between looks at the parent
+_RECONNECT = 2  # seconds between attempts to reach a server that is away; the engine waits for up to ten
 
 
 def end_with_parent(*, grace: float = 0.0) -> None:
@@ -44,9 +45,12 @@ def end_with_parent(*, grace: float = 0.0) -> None:
 
 def main() -> None:
     """Become the engine's module."""
+    from nvflare.fuel.f3.sfm import conn_manager  # noqa: PLC0415 - slow, and the engine's modules need it anyway
+
     module, *arguments = sys.argv[1:]
     end_with_parent()
     listen_where_configured()
+    conn_manager.MAX_WAIT = _RECONNECT
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

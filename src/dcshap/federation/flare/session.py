@@ -28,7 +28,7 @@ __all__ = ["Session"]
 _UNDER_WAY = ("training", "starting")
 _ANSWERING = ("serving", "waiting for parties")  # states of a run that was trained, and is to answer
 _POLL = 0.25
-_SOON = 0.02  # seconds until an answer is fetched for the first time after it was asked for
+_SOON = 0.02  # seconds until an answer that was not there yet is fetched again, at first
 Watch = Callable[[dict[str, Any]], None]
 
 
@@ -290,12 +290,13 @@ class Session(Connection):
         job, until, pause = self._jobs[collaboration], time.monotonic() + self.timeout, _SOON
         key = new_identifier()  # without it nobody fetches the answer
         try:
-            self._told(job, "ask", {"session": session, "ticket": ticket_of(key), "to": to})
-            while not (found := self._told(job, "fetch", {"key": key})):
+            found = self._told(job, "ask", {"session": session, "ticket": ticket_of(key), "to": to})
+            while not found:
                 if time.monotonic() >= until:
                     raise FederationError(self._too_late(job))
                 time.sleep(pause)
                 pause = min(1.5 * pause, _POLL)
+                found = self._told(job, "fetch", {"key": key})
         except FederationError:
             self._forget(collaboration)  # another run may serve it by the time of the next request
             raise

@@ -22,6 +22,7 @@ from nvflare.private.fed.server.job_cmds import CLONED_META_KEYS
 
 from dcshap.exceptions import DcshapError
 from dcshap.federation.flare.job import NAME_BEGINS
+from dcshap.federation.flare.relay import carry_without_lock
 from dcshap.federation.operation.wishes import AGAIN, Wish, drop_wish, keep_wish, read_wishes
 
 __all__ = ["HEARD", "Watchman"]
@@ -55,6 +56,7 @@ class Watchman(FLComponent):  # type: ignore[misc]  # nvflare is untyped
         """Begin once the server is up; hold a run back until its parties are connected."""
         if event_type == EventType.SYSTEM_START:
             self._engine = fl_ctx.get_engine()
+            carry_without_lock(self._engine)
             self._bury_the_dead(fl_ctx)
             threading.Thread(target=self._watch, daemon=True, name="watchman").start()
         elif event_type == EventType.SYSTEM_END:

@@ -1,9 +1,7 @@
-"""Requests that are answered later: whoever asks gets a ticket at once, and comes back for the answer.
+"""Requests that take longer: whoever asks gets a ticket after a moment, and comes back for the answer.
 
 The ticket is the hash of a key that only the asker knows, and shows when it comes back: whoever learns the ticket, or
 the request's identifier, fetches nothing by it.
-
-The engine's server holds a lock while it waits for a run, so that one slow answer would keep everybody else waiting.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ AT_ONCE = 8  # requests that are answered at the same time, where nothing else i
 _KEPT = 60.0  # seconds that an answer waits to be fetched
 _FETCHED = 5.0  # seconds that it can be fetched again: whoever fetches it may not have got it
 _WAITING = 1000  # requests that may wait
+_PATIENT = 16  # who is kept waiting for an answer instead of coming back; each takes one of the engine's threads
 
 
 def ticket_of(key: str) -> str:
@@ -43,6 +43,7 @@ class Tickets:
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._threads = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="answering")
         self._lock = threading.Lock()
+        self._patient = threading.Semaphore(_PATIENT)
         self._requests: dict[str, _Request] = {}
         self.answered = 0
         self.failed = 0
@@ -76,14 +77,27 @@ class Tickets:
                 self._requests[ticket].until = time.monotonic() + _KEPT
         return found
 
-    def result(self, ticket: str) -> Any:
-        """What the work gave; None while it is not done. What it raised is raised here."""
+    def result(self, ticket: str, *, wait: float = 0.0) -> Any:
+        """What the work gave; None while it is not done. What it raised is raised here.
+
+        Parameters
+        ----------
+        ticket : str
+        wait : float
+            Seconds that the caller is kept where the work is not done, as long as few others are.
+        """
         with self._lock:
             if ticket not in self._requests:
                 raise FederationError(f"An answer is kept for {_KEPT:g} s. There is none for this ticket.")
             request = self._requests[ticket]
-            if not request.work.done():
-                return None
+        if wait and not request.work.done() and self._patient.acquire(blocking=False):
+            try:
+                wait_for([request.work], timeout=wait)
+            finally:
+                self._patient.release()
+        if not request.work.done():
+            return None
+        with self._lock:
             request.until = min(request.until, time.monotonic() + _FETCHED)
         return request.work.result()
 
