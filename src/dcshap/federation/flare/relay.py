@@ -1,7 +1,7 @@
 """Commands to runs, carried by the server's own process without its lock.
 
 The engine's server holds one lock while it waits for a run to answer a command: a run that takes its time, or stands
-still, keeps everybody waiting, those who ask for other runs too. Nothing that the lock protects is read or changed here.
+still, keeps everybody waiting, those who ask for other runs too. Nothing that the lock protects is touched here.
 """
 
 from __future__ import annotations
