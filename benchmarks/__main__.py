@@ -12,7 +12,7 @@ from rich.console import Console
 import benchmarks
 from benchmarks.report import show, write
 
-HELPERS = {"__main__", "report", "adult_game", "pipeline", "tables"}
+HELPERS = {"__main__", "report", "adult_game", "pipeline", "tables", "sampled_games", "estimators"}
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dcshap.shapley import shapley_values
 from dcshap.shapley.exact import projections
-from dcshap.shapley.exact.many_players import is_worth_it, values_of_many
+from dcshap.shapley.exact.many_players import values_of_many
 from dcshap.shapley.exact.products import shapley_products
 
 FREQUENCIES = np.linspace(0.05, 6.0, 60)
@@ -59,12 +59,15 @@ def test_many_rows_and_players_give_what_one_by_one_gives(scale, monkeypatch):
     X = rng.normal(size=(400, 200))
     model = LogisticRegression().fit(X, X @ rng.normal(size=200) > 0)
     model.coef_ *= scale / np.linalg.norm(model.coef_)
-    assert is_worth_it(90, 200)
+    monkeypatch.setattr(projections, "is_worth_it", lambda *_: True)
     many = shapley_values(model.predict_proba, X[:2], X[300:390])
     monkeypatch.setattr(projections, "is_worth_it", lambda *_: False)
+    waves = shapley_values(model.predict_proba, X[:2], X[300:390])
+    monkeypatch.setattr(projections._Projected, "has_waves", False)
     one_by_one = shapley_values(model.predict_proba, X[:2], X[300:390])
     assert many.method == one_by_one.method == "product"
     np.testing.assert_allclose(many.values, one_by_one.values, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(waves.values, one_by_one.values, rtol=0, atol=1e-12)
 
 
 def test_where_coalitions_hardly_ever_get_changes_nothing(monkeypatch):

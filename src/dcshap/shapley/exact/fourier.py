@@ -22,6 +22,7 @@ __all__ = ["FourierSum", "fourier_sum"]
 
 PERIOD = 1.5  # lengths of the interval
 RELATIVE_CUT = 1e-13  # of singular values
+FALL = 16.0  # how much less the highest frequency counts than the lowest, as an exponent
 WANTED, ACCEPTABLE = 1e-12, 2e-11  # errors, relative to the function's scale
 # Frequencies of each axis that are tried, for functions of one number, two, and three.
 LADDERS = {
@@ -155,9 +156,17 @@ def _basis(points: FloatArray, count: int) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _decompositions(count: int) -> list[Any]:
-    """Singular value decompositions of cosines and of sines at the points above 0."""
-    basis = _basis(_points(count)[: 2 * count + 8], count)
-    return [np.linalg.svd(part, full_matrices=False) for part in np.split(basis, [count + 1], axis=1)]
+    """Singular value decompositions of cosines and of sines at the points above 0, high frequencies counting less.
+
+    Among all extensions this prefers the smooth ones: coefficients fall off, as far as the function lets them.
+    """
+    weights = np.exp(-FALL / count * np.concatenate([np.arange(count + 1), np.arange(1, count + 1)]))
+    basis = _basis(_points(count)[: 2 * count + 8], count) * weights
+    found = []
+    for part, weight in zip(np.split(basis, [count + 1], axis=1), np.split(weights, [count + 1]), strict=True):
+        U, s, Vt = np.linalg.svd(part, full_matrices=False)
+        found.append((U, s, Vt * weight))
+    return found
 
 
 def _solved(values: FloatArray, counts: tuple[int, ...]) -> FloatArray:

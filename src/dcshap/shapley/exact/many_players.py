@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dcshap._typing import BoolArray, FloatArray
-from dcshap.shapley.exact.products import Quadrature, half_rule
+from dcshap.shapley.exact.products import Quadrature, Spread, half_rule
 from dcshap.shapley.game.forms import ComplexArray
 
 __all__ = ["is_worth_it", "values_of_many"]
 
 N_POINTS = 64
-_FEWEST_PLAYERS, _FEWEST_FACTORS = 150, 1 << 14  # below, multiplying all factors is as fast
+_FEWEST_PLAYERS, _FEWEST_FACTORS = 450, 1 << 14  # below, `harmonics` is as fast
 _EXPECTED = 1e-14  # error of the polynomials for which their reach is chosen, relative to the largest weight
 _AT_ONCE = 1 << 21  # numbers
 _UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
@@ -58,8 +58,8 @@ def values_of_many(
         Bounds on the error of every value of a game, but for that of the integrals.
     """
     sizes = np.abs(added)
-    least, spread = _least_damping(sizes, frequencies), frequencies * sizes.sum(axis=1).max()
-    rule = half_rule(spread, least, added.shape[1], tolerance)
+    least = _least_damping(sizes, frequencies)
+    rule = half_rule(_spread(added, frequencies, least), added.shape[1], tolerance)
     at_most = np.abs(weights).max(axis=0)[rule.columns] * np.exp(-rule.nodes * (1.0 - rule.nodes) * least[rule.columns])
     reach = _reach(sizes, frequencies[rule.columns], rule.nodes, at_most)
     points = _Points.of(reach, frequencies, rule)
@@ -72,6 +72,15 @@ def values_of_many(
         some = slice(start, start + step)
         values[some], errors[some] = points.values(added[some], counted[some][:, rule.columns] * rule.weights)
     return values, errors
+
+
+def _spread(added: FloatArray, frequencies: FloatArray, least: FloatArray) -> Spread:
+    """How products of all games spread: `1 − cos x` is at most `x²/2` and 2, `sin x` off `x` by at most `x³/6`."""
+    sizes = np.abs(added)
+    squares, cubes = (sizes**2).sum(axis=1).max(), (sizes**3).sum(axis=1).max()
+    damping = np.minimum(frequencies**2 * squares / 2.0, 2.0 * added.shape[1])
+    drift = frequencies * np.abs(added.sum(axis=1)).max() + frequencies**3 * cubes / 6.0
+    return Spread(damping, least, np.minimum(drift, frequencies * sizes.sum(axis=1).max()))
 
 
 def _least_damping(sizes: FloatArray, frequencies: FloatArray) -> FloatArray:

@@ -20,11 +20,16 @@ import numpy as np
 
 from dcshap._typing import Array, FloatArray, IntArray
 
-__all__ = ["Quadrature", "half_rule", "owen_products", "pair_products", "shapley_products"]
-
-
-# So few players need so few nodes that counting them more closely costs more than it saves.
-_FEW_PLAYERS = 32
+__all__ = [
+    "Quadrature",
+    "Spread",
+    "ellipses",
+    "gauss_legendre",
+    "half_rule",
+    "owen_products",
+    "pair_products",
+    "shapley_products",
+]
 
 
 class Quadrature(NamedTuple):
@@ -106,7 +111,7 @@ def _integrals(out: Array, steps: Array, tolerance: FloatArray | None) -> Array:
 
 def _exact(n_players: int, n_columns: int) -> Quadrature:
     """A rule that is exact for polynomials of degree n − 1."""
-    nodes, weights = _gauss_legendre((n_players + 1) // 2)
+    nodes, weights = gauss_legendre((n_players + 1) // 2)
     columns = np.repeat(np.arange(n_columns), len(nodes))
     return Quadrature(columns, np.tile(nodes, n_columns), np.tile(weights, n_columns))
 
@@ -120,84 +125,77 @@ def _first_half(rule: Quadrature) -> Quadrature:
 
 
 def _within(steps: Array, tolerance: FloatArray) -> Quadrature:
-    """A rule for products of factors `1 + t s`, with |1 + s| = 1, that errs by no more than a tolerance.
-
-    Nodes at which the products are too small to matter are left out: a factor is at most `1 − t (1 − t) |s|²/2` there.
-    """
-    if len(steps) <= _FEW_PLAYERS:
-        return _exact(*steps.shape)
+    """A rule for products of factors `1 + t s`, with |1 + s| = 1, that errs by no more than a tolerance."""
     squares = np.abs(steps) ** 2 / 2.0
-    others = squares.sum(axis=0) - squares.max(axis=0)  # one player's factor is not in the product
-    return _rule(np.abs(steps).sum(axis=0), others, len(steps), tolerance)
+    damping = squares.sum(axis=0)
+    spread = Spread(damping, damping - squares.max(axis=0), np.abs(steps.imag.sum(axis=0)))
+    return _rule(spread, len(steps), tolerance)
 
 
-def half_rule(spread: FloatArray, damping: FloatArray, n_players: int, tolerance: FloatArray) -> Quadrature:
-    """The nodes up to ½ of a rule for products with at most `Σ|s|` and at least `Σ|s|²/2` over all players but any one.
+class Spread(NamedTuple):
+    """What says how products of factors `1 + t s` with |1 + s| = 1 spread, each of shape (C,).
 
-    All arguments but the number of players are of shape (C,).
+    Parameters
+    ----------
+    most : array
+        `Σ |s|²/2` over all players, or more.
+    least : array
+        The same over all players but any one, or less.
+    drift : array
+        `|Σ Im s|` over all players, or more.
     """
-    return _first_half(_rule(spread, damping, n_players, tolerance))
+
+    most: FloatArray
+    least: FloatArray
+    drift: FloatArray
 
 
-def _rule(spread: FloatArray, damping: FloatArray, n_players: int, tolerance: FloatArray) -> Quadrature:
-    counts = _n_nodes(spread, damping, n_players, tolerance / 2.0)
+def half_rule(spread: Spread, n_players: int, tolerance: FloatArray) -> Quadrature:
+    """The nodes up to ½ of a rule for products of all players but any one, given their spread and tolerance (C,)."""
+    return _first_half(_rule(spread, n_players, tolerance))
+
+
+def _rule(spread: Spread, n_players: int, tolerance: FloatArray) -> Quadrature:
+    """Nodes where products are too small to matter are left out: a factor is at most `exp(−t (1 − t) |s|²/2)`."""
     limit = -np.log(np.maximum(tolerance, np.finfo(np.float64).tiny) / 2.0)
+    counts = _n_nodes(spread, n_players, limit)
     columns = np.repeat(np.arange(len(counts)), counts)
     nodes, weights = np.empty(len(columns)), np.empty(len(columns))
     for count in np.unique(counts).tolist():
         mine = counts[columns] == count
-        nodes[mine], weights[mine] = (np.tile(each, np.sum(counts == count)) for each in _gauss_legendre(count))
-    matters = nodes * (1.0 - nodes) * damping[columns] < limit[columns]
+        nodes[mine], weights[mine] = (np.tile(each, np.sum(counts == count)) for each in gauss_legendre(count))
+    matters = nodes * (1.0 - nodes) * spread.least[columns] < limit[columns]
     return Quadrature(columns[matters], nodes[matters], weights[matters])
 
 
-def _n_nodes(spread: FloatArray, damping: FloatArray, n_players: int, tolerance: FloatArray) -> IntArray:
-    """How many Gauss–Legendre nodes integrate products with `Σ|s|` and `Σ|s|²/2` to within a tolerance.
+def _n_nodes(spread: Spread, n_players: int, limit: FloatArray) -> IntArray:
+    """How many Gauss–Legendre nodes integrate products to within `exp(−limit)`.
 
     With q nodes, a function that is analytic and at most `B` in the Bernstein ellipse ρ is integrated over [0, 1] with
-    an error of at most `(32/15) B ρ^(−2q) / (1 − ρ^(−2))`. At `t = x + iy` a factor is at most `|1 + x s| + |y s|`, and
-    `|1 + x s|` at most `1 − x (1 − x) |s|²/2` for x in [0, 1].
+    an error of at most `(32/15) B ρ^(−2q) / (1 − ρ^(−2))`. At `t = x + iy` a factor has
+    `|1 + t s|² = 1 + (x² − x + y²) |s|² − 2 y Im s`, so that with `D = Σ |s|²/2` the logarithm of the product is at
+    most `D (x² − x + y²) + |y Σ Im s|`. In an ellipse with semi-axes `a² = b² + ¼` and `σ = |y| / b` that is
+    `D (b² − σ²/4) + b σ |Σ Im s|`, which is largest at `σ = 2 b |Σ Im s| / D`, or at 1.
     """
-    # Rounded to the safe side, most products ask the same question.
-    rounded = np.stack([np.ceil(8.0 * np.log2(spread + 1e-9)), np.floor(8.0 * np.log2(damping + 1e-9))])
-    rounded = np.vstack([rounded, np.floor(2.0 * np.log2(np.maximum(tolerance, 1e-300)))])
-    (spread, damping, tolerance), belongs = _distinct(rounded)
-    log_rho, reach, inner = _ellipses()
-    log_bound = np.full((len(spread), len(log_rho)), -np.inf)
-    for at in range(reach.shape[1]):
-        np.maximum(log_bound, spread[:, None] * reach[:, at] - damping[:, None] * inner[:, at], out=log_bound)
-    log_bound += np.log(32.0 / 15.0) - np.log(-np.expm1(-2.0 * log_rho))
-    wanted = np.log(np.maximum(tolerance, np.finfo(np.float64).tiny))[:, None]
+    log_rho, b, factor = (each[:, None] for each in ellipses())
+    steep = (spread.drift + 1.0) * b  # one player is not in the product
+    rise = np.where(2.0 * steep < spread.least, steep**2 / np.maximum(spread.least, 1e-300), steep - spread.least / 4.0)
     # The least q, over all ellipses, with log B − 2 q log ρ below the logarithm of the tolerance.
-    needed = np.ceil(((log_bound - wanted) / (2.0 * log_rho)).min(axis=1))
-    return np.asarray(np.clip(needed, 1, (n_players + 1) // 2), dtype=np.int64)[belongs]
+    needed = np.ceil(((spread.most * b**2 + rise + factor + limit) / (2.0 * log_rho)).min(axis=0))
+    return np.asarray(np.clip(needed, 1, (n_players + 1) // 2), dtype=np.int64)
 
 
-def _distinct(logarithms: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The distinct columns of binary logarithms, in eighths, eighths and halves, as numbers; and which each one is."""
-    found, belongs = np.unique(logarithms, axis=1, return_inverse=True)
-    return np.asarray(2.0 ** (found / np.array([[8.0], [8.0], [2.0]]))), belongs.ravel()
+@lru_cache(maxsize=1)
+def ellipses() -> FloatArray:
+    """Bernstein ellipses about [0, 1], shape (3, E): log ρ, the smaller semi-axis, `log((32/15) / (1 − ρ^(−2)))`."""
+    log_rho = np.geomspace(0.05, 5.0, 32)
+    return np.stack([log_rho, np.sinh(log_rho) / 2.0, np.log(32.0 / 15.0) - np.log(-np.expm1(-2.0 * log_rho))])
 
 
 @lru_cache(maxsize=1024)
-def _gauss_legendre(n_nodes: int) -> tuple[FloatArray, FloatArray]:
+def gauss_legendre(n_nodes: int) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     nodes, weights = (nodes + 1.0) / 2.0, weights / 2.0
     nodes.flags.writeable = weights.flags.writeable = False
     return nodes, weights
-
-
-@lru_cache(maxsize=1)
-def _ellipses() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Bernstein ellipses about [0, 1]: log ρ (R,), and at P points of each |y| and x (1 − x), both (R, P).
-
-    Where x is outside of [0, 1], the distance to it takes the place of |y|, and 0 that of x (1 − x).
-    """
-    rho = np.exp(np.geomspace(0.02, 6.0, 80))[:, None]
-    angles = np.linspace(0.0, np.pi / 2.0, 49)
-    major, minor = (rho + 1.0 / rho) / 4.0, (rho - 1.0 / rho) / 4.0
-    x, y = 0.5 + major * np.cos(angles), minor * np.sin(angles)
-    beyond = np.maximum(x - 1.0, 0.0)
-    between = minor * (angles[1] - angles[0]) / 2.0  # from one of the points to the next, |y| rises by less
-    return np.log(rho[:, 0]), np.hypot(beyond, y) + between, np.maximum(x * (1.0 - x), 0.0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from dcshap._typing import Array, FloatArray, IntArray
 from dcshap.shapley.exact.fourier import FourierSum, fourier_sum
+from dcshap.shapley.exact.harmonics import values_of_waves, waves_of
 from dcshap.shapley.exact.many_players import is_worth_it, values_of_many
 from dcshap.shapley.exact.products import shapley_products
 from dcshap.shapley.game.forms import ComplexArray, ProjectionForm
@@ -25,6 +26,7 @@ _QUADRATURE = 1e-13
 _UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 # Factors that are worked on at once: 2 MB of complex numbers stay near the processor.
 _AT_ONCE = 1 << 17
+_ADDED_AT_ONCE = 1 << 21  # what players add: 16 MB
 _UNLIKELY = 36.0  # coalitions with a chance of less than exp(−36) are not followed
 
 
@@ -36,6 +38,9 @@ def projection_values(
     Samples whose projections reach too far are left out.
     """
     projected = _Projected(points, form, of_products)
+    if projected.has_waves:
+        yield from projected.values_by_waves(samples)
+        return
     boxes: dict[tuple[bytes, bytes], list[int]] = defaultdict(list)
     for at, sample in enumerate(samples.tolist()):
         low, high = _rounded_outward(*projected.ranges(sample))
@@ -141,17 +146,74 @@ class _Projected:
         these hardly ever get (Hoeffding's inequality), a bounded function need not be followed.
         """
         base, added = self._of(sample)
+        low, high = self._reached(base, added)
+        return low.min(axis=(0, 1)), high.max(axis=(0, 1))
+
+    def _reached(self, base: FloatArray, added: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same for each row (…), given what players add (…, n_players, …) along the second axis."""
         low = base + np.minimum(added, 0.0).sum(axis=1)
         high = base + np.maximum(added, 0.0).sum(axis=1)
         if self._stays_near:
             full = base + added.sum(axis=1)
             far = np.sqrt(_UNLIKELY / 2.0 * (added**2).sum(axis=1)) + np.abs(added).max(axis=1)
             low, high = np.maximum(low, np.minimum(base, full) - far), np.minimum(high, np.maximum(base, full) + far)
-        return low.min(axis=(0, 1)), high.max(axis=(0, 1))
+        return low, high
 
     @property
     def _stays_near(self) -> bool:
         return self.of_products is shapley_products and np.isfinite(self.form.smooth.bound)
+
+    # --- functions of one projection -------------------------------------------------------------------------------
+
+    @property
+    def has_waves(self) -> bool:
+        """Whether Shapley values are wanted, of functions of one number that have to be fitted, and not too many."""
+        one = self.form.weights.shape[2] == 1 and self.form.smooth.rates is None
+        many = is_worth_it(self.points.n_rows * self.form.weights.shape[1], self.points.n_players)
+        return one and self.of_products is shapley_products and not many
+
+    def values_by_waves(self, samples: IntArray) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
+        """As `projection_values`, every row and unit with the interval that it reaches itself."""
+        per_sample = self.points.n_rows * self.form.weights.shape[1] * self.points.n_players
+        step = max(1, _ADDED_AT_ONCE // per_sample)
+        for start in range(0, len(samples), step):
+            games = [self._of(int(sample)) for sample in samples[start : start + step]]
+            base = np.stack([each.reshape(-1) for each, _ in games])  # (S, R H)
+            added = np.stack([each[..., 0].swapaxes(1, 2).reshape(base.shape[1], -1) for _, each in games])
+            members, values, errors = self._of_waves(base, added)
+            if len(members):
+                yield (start + members).tolist(), values, errors
+
+    def _of_waves(self, base: FloatArray, added: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Which of the samples are solved, their values (S, n_players, K) and their errors (S,).
+
+        Given projections (S, R H) of reference rows, and what players add to them (S, R H, n_players).
+        """
+        low, high = self._reached(base.reshape(-1), added.reshape(-1, added.shape[2]))
+        keys, boxes = np.unique(np.stack(_rounded_outward(low, high), axis=1), axis=0, return_inverse=True)
+        found = [waves_of(self.form.smooth.function, *key) for key in keys.tolist()]
+        waves = [each for each in found if each is not None]
+        at = np.cumsum([each is not None for each in found]) - 1
+        known = np.array([each is not None for each in found])[boxes].reshape(base.shape)
+        members = np.flatnonzero(known.all(axis=1))
+        if not len(members):
+            return members, np.empty(0), np.empty(0)
+        base, added = base[members], added[members]
+        boxes = at[boxes.reshape(known.shape)[members]].ravel()
+        ends = np.stack([base, base + added.sum(axis=2)], axis=2).reshape(-1, 2)
+        games = added.reshape(-1, added.shape[2])
+        n_rows, mixing = self.points.n_rows, self.form.mixing
+        values, errors = np.zeros((len(members), games.shape[1], mixing.shape[2])), np.zeros(len(members))
+        for each in range(mixing.shape[1]):
+            some, off = values_of_waves(games, ends, boxes, waves, each)
+            off += np.array([2.0 * w.error[each] + self._outside(w.coefficients[:, each]) for w in waves])[boxes]
+            some = some.reshape(len(members), n_rows, len(mixing), -1)
+            values += np.einsum("srun,uk->snk", some, mixing[:, each], optimize=True) / n_rows
+            off = off.reshape(len(members), n_rows, len(mixing)).mean(axis=1)
+            errors += (off @ np.abs(mixing[:, each])).max(axis=1)
+        return members, values, errors
+
+    # --- functions of several, and other values --------------------------------------------------------------------
 
     def values(self, samples: Sequence[int], terms: _Terms) -> tuple[FloatArray, FloatArray]:
         """Values (n, …, K) of samples, averaged over reference rows, and bounds on their errors (n,)."""
@@ -163,14 +225,14 @@ class _Projected:
         else:
             values, errors = self._one_by_one(samples, terms)
         per_unit = np.abs(self.form.mixing).sum(axis=1).sum(axis=0).max()  # all units, largest output
-        return values, errors + float(per_unit) * (2.0 * terms.error + self._outside(terms))
+        return values, errors + float(per_unit) * (2.0 * terms.error + self._outside(terms.coefficients))
 
-    def _outside(self, terms: _Terms) -> float:
+    def _outside(self, coefficients: ComplexArray) -> float:
         """How much coalitions outside of the box may count for."""
         if not self._stays_near:
             return 0.0
         chance = 2.0 * self.form.weights.shape[2] * np.exp(-_UNLIKELY)
-        return float(chance * 2.0 * (self.form.smooth.bound + np.abs(terms.coefficients).sum(axis=0).max()))
+        return float(chance * 2.0 * (self.form.smooth.bound + np.abs(coefficients).sum(axis=0).max()))
 
     def _of_many(self, sample: int, terms: _Terms) -> tuple[FloatArray, float]:
         """Values (n_players, K) of a sample with many players and reference rows, and a bound on their error."""
