@@ -64,7 +64,7 @@ from dcshap.explanation.disclosures import (
     RecordVectors,
     Request,
 )
-from dcshap.explanation.reference import background_of
+from dcshap.explanation.reference import reference_rows
 from dcshap.protocol import Cast, Protocol, Step, run_in_memory, steps
 from dcshap.protocol.steps import (
     ALGORITHM_3,
@@ -313,7 +313,7 @@ def secrets_of(
             ("reduced row", name): [exact + noise],
         }
         if vertical:
-            asked, background = party.records_of(ASKED[COLUMNS[name]]), background_of(party, "background", 3)
+            asked, background = party.records_of(ASKED[COLUMNS[name]]), reference_rows(party, "background", 3)
             found |= {
                 ("background", name): [background, party.anchor.encode(background)],
                 ("exact background", name): [party.reduce_codes(background)],

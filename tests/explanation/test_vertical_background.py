@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from dcshap import VerticalCollaboration, shapley_values
 from dcshap.exceptions import InputError, ProtocolError
 from dcshap.explanation import joint, views
-from dcshap.explanation.reference import MOST_ROWS, background_of, fingerprint_of
+from dcshap.explanation.reference import MOST_ROWS, fingerprint_of, reference_rows
 from tests.explanation.conftest import columns_of, split
 from tests.explanation.test_views import codes_and_reference, composed, spans
 
@@ -23,7 +23,7 @@ AGAINST: dict[str, Any] = {"reference": "background", "n_background": M}
 
 def backgrounds(run, n_rows=M):
     """Every party's rows of the background, as codes."""
-    return {name: background_of(party, "background", n_rows) for name, party in run.parties_.items()}
+    return {name: reference_rows(party, "background", n_rows) for name, party in run.parties_.items()}
 
 
 @pytest.fixture(scope="module", params=spans())
@@ -109,7 +109,7 @@ def test_the_rows_are_frozen_and_a_smaller_background_is_the_beginning_of_a_larg
     for name, rows in many.items():
         assert len(np.unique(rows, axis=0)) > 100
         for n in (1, 7, 100, 130):
-            np.testing.assert_array_equal(background_of(again.parties_[name], "background", n), rows[:n])
+            np.testing.assert_array_equal(reference_rows(again.parties_[name], "background", n), rows[:n])
 
 
 def test_retraining_with_more_records_shows_no_new_vector(heart):

@@ -27,7 +27,7 @@ from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disagreement import Disagreement, disagreement, sources_of
 from dcshap.explanation.engine import RowOptions
-from dcshap.explanation.reference import background_of, reference_of
+from dcshap.explanation.reference import Reference, reference_rows
 from dcshap.explanation.rows import explain_rows
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.protocol.steps import training
@@ -300,11 +300,7 @@ class HorizontalCollaboration(CollaborationEstimator):
         references to each other: it is for an audit in one process.
         """
         self._require_fitted()
-        rows = {name: background_of(party, reference, N_BACKGROUND) for name, party in self.parties_.items()}
-        own = {
-            name: reference_of(party, reference) if rows[name] is None else rows[name]
-            for name, party in self.parties_.items()
-        }
+        own = {name: Reference(reference_rows(each, reference, warn=True)) for name, each in self.parties_.items()}
 
         def explained(maps: str, reference_from: str) -> PartyExplanation:
             return explain_rows(self.parties_[maps], X, reference=own[reference_from], **options)

@@ -28,7 +28,7 @@ from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import InputError, ModelError, NotFittedError, QualityWarning
 from dcshap.explanation.engine import column_offsets, outputs_of
 from dcshap.explanation.joint import disclose_columns, explain_all
-from dcshap.explanation.reference import chosen_reference
+from dcshap.explanation.reference import reference_rows
 from dcshap.explanation.rows import explain_rows
 from dcshap.shapley import additive_shapley_values
 
@@ -179,7 +179,7 @@ def straight_values(model: Any, parts: Sequence[tuple[Party, FloatArray]]) -> Fl
     """The attributions of a model of encoded coordinates, of parties' columns given as codes (n, M_k), side by side."""
     bases, offsets = [], []
     for party, codes in parts:
-        reference = chosen_reference(party, "anchor").codes
+        reference = reference_rows(party)[0]
         bases.append(party.anchor.encode(reference[None, :])[0])
         offsets.append(column_offsets(party, codes, reference, np.eye(party.anchor.encoder.n_coordinates)))
     joined = np.zeros((len(offsets[0]), sum(o.shape[1] for o in offsets), sum(map(len, bases))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -25,6 +25,7 @@ __all__ = [
     "averaged",
     "column_offsets",
     "columns_in_common_space",
+    "each_reference",
     "outputs_of",
     "parts_of",
 ]
@@ -73,30 +74,26 @@ def columns_in_common_space(widths: Mapping[str, int]) -> dict[str, slice]:
     return {name: slice(int(a), int(b)) for name, (a, b) in zip(widths, pairwise(ends), strict=True)}
 
 
-def averaged(
-    n_references: int, explain: Callable[[int, EngineOptions], Explanation], options: EngineOptions
-) -> Explanation:
-    """Explanations of the same rows against several references, as one against all of them.
-
-    Parameters
-    ----------
-    n_references : int
-    explain : callable
-        The position of a reference, and options -> the explanation against it.
-    options : EngineOptions
-    """
+def each_reference(n_references: int, options: EngineOptions) -> Iterator[tuple[int, EngineOptions]]:
+    """The position of every row of a reference, and the engine's options to explain against it with."""
     if n_references == 1:
-        return explain(0, options)
+        yield 0, options
+        return
     # Where values are sampled every reference needs draws of its own, or its errors would be those of the others.
-    given = options.get("random_state")
-    seeds = np.random.default_rng(given).integers(2**63, size=n_references)
-    each, quiet = [], {**options, "progress": False}  # one bar for all references, not one for each
+    seeds = np.random.default_rng(options.get("random_state")).integers(2**63, size=n_references)
+    quiet: EngineOptions = {**options, "progress": False}  # one bar for all references, not one for each
     with progress_bar(n_references, shown=options.get("progress", False), what="references") as done:
         for at, seed in enumerate(seeds):
-            each.append(explain(at, {**quiet, "random_state": int(seed)}))  # type: ignore[typeddict-item]
+            yield at, {**quiet, "random_state": int(seed)}
             done(1)
+
+
+def averaged(each: Sequence[Explanation]) -> Explanation:
+    """Explanations of the same rows, one against each row of a reference, as one against all of them."""
+    if len(each) == 1:
+        return each[0]
     exact = all(one.exact for one in each)
-    variance = np.mean([one.standard_errors**2 for one in each], axis=0) / n_references
+    variance = np.mean([one.standard_errors**2 for one in each], axis=0) / len(each)
     return replace(
         each[0],
         values=np.mean([one.values for one in each], axis=0),

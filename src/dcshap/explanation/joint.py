@@ -25,6 +25,7 @@ from dcshap.explanation.engine import (
     averaged,
     column_offsets,
     columns_in_common_space,
+    each_reference,
     outputs_of,
 )
 from dcshap.explanation.reference import fingerprint_of, reference_rows, shown_rows
@@ -102,10 +103,11 @@ def explain_all(
     if len(set(n_rows.values())) > 1:
         raise ProtocolError(f"All parties must bring as many rows of the reference. Got {n_rows}.")
 
-    def against(at: int, how: EngineOptions) -> Explanation:
-        return _explain_against(analyst, [_single(part, at) for part in ordered], how)
-
-    return PartyExplanation.of(averaged(_n_rows(ordered[0]), against, options), run=analyst.run)
+    each = [
+        _explain_against(analyst, [_single(part, at) for part in ordered], how)
+        for at, how in each_reference(_n_rows(ordered[0]), options)
+    ]
+    return PartyExplanation.of(averaged(each), run=analyst.run)
 
 
 def _n_rows(part: RecordOffsets | CoalitionTable) -> int:

@@ -30,12 +30,9 @@ __all__ = [
     "BACKGROUND",
     "KINDS",
     "Reference",
-    "background_of",
-    "chosen_reference",
     "fingerprint_of",
     "is_background",
     "kind_of",
-    "reference_of",
     "reference_rows",
     "shown_rows",
 ]
@@ -47,26 +44,9 @@ MOST_ROWS = 500  # of a vertical party's background: the more, the better others
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference row.
+    """Rows (m, M) that were chosen before, as codes: they are used as they are, and nobody is warned of them again."""
 
-    Attributes
-    ----------
-    schema : Schema
-    codes : array of shape (M,)
-    """
-
-    schema: Schema
     codes: FloatArray
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the schema and the row: equal where two references are, whoever made them."""
-        return fingerprint_of(self.schema, self.codes)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The row as a table of one."""
-        return self.schema.frame(self.codes[None, :])
 
 
 def fingerprint_of(schema: Schema, codes: FloatArray) -> str:
@@ -86,26 +66,6 @@ def is_background(kind: Any) -> bool:
     return isinstance(kind, str) and kind == BACKGROUND
 
 
-def background_of(party: Party, kind: Any, n_rows: int = N_BACKGROUND) -> FloatArray | None:
-    """The rows (m, M) that a party is asked to compare with, as codes; None where it is a single reference.
-
-    Parameters
-    ----------
-    party : Party
-    kind : "background", a table of several rows, or anything that `reference_of` takes
-        "background" draws a population. Horizontally from the moments that all parties know, with their shared seed:
-        the same rows at every party. Vertically from the party's own moments, with its private seed: nobody else could
-        check the draw, and whoever knew the seed could take the draw out of what the rows show of the moments.
-    n_rows : int
-        How many are drawn.
-    """
-    if is_background(kind):
-        moments, seed = _population(party, n_rows)
-        return draw_background(party.anchor.encoder, moments, n_rows=n_rows, seed=seed)
-    several = isinstance(kind, pd.DataFrame | np.ndarray) and kind.ndim == 2 and len(kind) > 1
-    return party.agreement.schema.codes(kind, missing=party.agreement.missing) if several else None
-
-
 def _population(party: Party, n_rows: int) -> tuple[Moments, int]:
     """The moments that a party's background is drawn from, and the seed."""
     if isinstance(party, HorizontalParty):
@@ -117,53 +77,53 @@ def _population(party: Party, n_rows: int) -> tuple[Moments, int]:
     return party.own_moments, derived_seed(party.private_seed, "background")
 
 
-def reference_rows(party: Party, kind: Any, n_background: int, *, warn: bool = False) -> FloatArray:
-    """The rows (m, M) that stand for "feature absent", as codes: one, or those of a background."""
-    several = background_of(party, kind, n_background)
-    if several is not None:
-        return several
-    return (reference_of if warn else chosen_reference)(party, kind).codes[None, :]
+def reference_rows(
+    party: Party, kind: Any = "anchor", n_background: int = N_BACKGROUND, *, warn: bool = False
+) -> FloatArray:
+    """The rows (m, M) that stand for "feature absent", as codes: one, or those of a background.
+
+    Parameters
+    ----------
+    party : Party
+    kind : {"anchor", "own", "mean", "medoid", "background"}, row or rows
+        The anchor's median, the same for all parties; or the median, mean or most central row of the party's own
+        training rows, as plain KernelSHAP would have it; or a given row (a table of one row, or a mapping of column
+        to value), or a table of several.
+        "background" draws a population. Horizontally from the moments that all parties know, with their shared seed:
+        the same rows at every party. Vertically from the party's own moments, with its private seed: nobody else could
+        check the draw, and whoever knew the seed could take the draw out of what the rows show of the moments.
+    n_background : int
+        How many rows are drawn.
+    warn : bool
+        Whether to warn of a single row that is far from the party's own. One step of an explanation does.
+    """
+    if isinstance(kind, Reference):
+        return kind.codes
+    if is_background(kind):
+        moments, seed = _population(party, n_background)
+        return draw_background(party.anchor.encoder, moments, n_rows=n_background, seed=seed)
+    if isinstance(kind, pd.DataFrame | np.ndarray) and kind.ndim == 2 and len(kind) > 1:
+        return party.agreement.schema.codes(kind, missing=party.agreement.missing)
+    codes = _single(party, kind)
+    if warn:
+        _warn_if_far(party, codes)
+    return codes[None, :]
+
+
+def _single(party: Party, kind: Any) -> FloatArray:
+    if not isinstance(kind, str):
+        return _given(party.agreement.schema, kind)
+    if kind == "anchor":
+        return party.anchor.reference()
+    if kind not in KINDS:
+        raise InputError(f"`reference` must be one of {[*KINDS, BACKGROUND]} or a row. Got {kind!r}.")
+    own = party.own_rows
+    return {"own": own.median, "mean": own.mean, "medoid": own.medoid}[kind]
 
 
 def shown_rows(party: VerticalParty, kind: Any, rows: FloatArray) -> pd.DataFrame | None:
     """The reference as whoever asks may see it: synthetic rows tell of all of a party's rows and stay with it."""
     return None if is_background(kind) else party.agreement.schema.frame(rows)
-
-
-def reference_of(party: Party, kind: Any = "anchor") -> Reference:
-    """The reference that a party is asked to explain with; warns if it is far from the party's own rows.
-
-    The other steps of an explanation, which use the same reference, take `chosen_reference`: one warning is enough.
-    """
-    reference = chosen_reference(party, kind)
-    if not isinstance(kind, Reference):  # a reference that was chosen before was warned of then
-        _warn_if_far(party, reference.codes)
-    return reference
-
-
-def chosen_reference(party: Party, kind: Any = "anchor") -> Reference:
-    """The reference that a party is asked to use.
-
-    Parameters
-    ----------
-    party : Party
-    kind : {"anchor", "own", "mean", "medoid"} or row
-        The anchor's median, the same for all parties; or the median, mean or most central row of the party's own
-        training rows, as plain KernelSHAP would have it; or a given row (a table of one row, or a mapping of column
-        to value).
-    """
-    schema = party.agreement.schema
-    if isinstance(kind, Reference):
-        codes = kind.codes
-    elif not isinstance(kind, str):
-        codes = _given(schema, kind)
-    elif kind == "anchor":
-        codes = party.anchor.reference()
-    elif kind in KINDS:
-        codes = {"own": party.own_rows.median, "mean": party.own_rows.mean, "medoid": party.own_rows.medoid}[kind]
-    else:
-        raise InputError(f"`reference` must be one of {[*KINDS, BACKGROUND]} or a row. Got {kind!r}.")
-    return Reference(schema, codes)
 
 
 def _given(schema: Schema, row: Any) -> FloatArray:

@@ -10,8 +10,8 @@ from dcshap._tables import as_frame
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.explanation.background import N_BACKGROUND
-from dcshap.explanation.engine import EngineOptions, averaged, column_offsets, outputs_of
-from dcshap.explanation.reference import Reference, fingerprint_of, kind_of, reference_rows
+from dcshap.explanation.engine import EngineOptions, averaged, column_offsets, each_reference, outputs_of
+from dcshap.explanation.reference import fingerprint_of, kind_of, reference_rows
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.schema import Missing, Unknown
 from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
@@ -54,11 +54,9 @@ def explain_rows(
     rows = reference_rows(party, reference, n_background, warn=True)  # Algorithm 2, line 1: r
     # Algorithm 2, line 2: Algorithm 1 with x, r and the composed model h ∘ G ∘ F
     explain = _explain_points if party.linear_reduction is None else _explain_sums
-    explained = averaged(
-        len(rows), lambda at, how: explain(party, codes, Reference(schema, rows[at]), players, how), options
-    )
+    each = [explain(party, codes, rows[at], players, how) for at, how in each_reference(len(rows), options)]
     return PartyExplanation.of(
-        explained,
+        averaged(each),
         data=schema.frame(codes).set_axis(as_frame(X).index),
         reference=schema.frame(rows),
         reference_fingerprint=fingerprint_of(schema, rows),
@@ -69,7 +67,7 @@ def explain_rows(
 
 
 def _explain_sums(
-    party: HorizontalParty, codes: FloatArray, reference: Reference, players: Grouping, options: EngineOptions
+    party: HorizontalParty, codes: FloatArray, reference: FloatArray, players: Grouping, options: EngineOptions
 ) -> Explanation:
     """With a linear reduction, a point of the common space is the reference's plus what each column adds."""
     reduction, alignment = party.linear_reduction, party.alignment
@@ -77,8 +75,8 @@ def _explain_sums(
         raise TypeError("Columns add up only where the reduction is linear.")
     weights = reduction.weights @ alignment.weights
     constant = reduction.offset @ alignment.weights + alignment.intercept
-    base = party.anchor.encode(reference.codes[None, :])[0] @ weights + constant
-    offsets = players.summed(column_offsets(party, codes, reference.codes, weights))
+    base = party.anchor.encode(reference[None, :])[0] @ weights + constant
+    offsets = players.summed(column_offsets(party, codes, reference, weights))
     return additive_shapley_values(
         outputs_of(party.model_),
         base,
@@ -90,14 +88,14 @@ def _explain_sums(
 
 
 def _explain_points(
-    party: HorizontalParty, codes: FloatArray, reference: Reference, players: Grouping, options: EngineOptions
+    party: HorizontalParty, codes: FloatArray, reference: FloatArray, players: Grouping, options: EngineOptions
 ) -> Explanation:
     """Without one, every coalition's row is mapped to the common space."""
-    same = (codes == reference.codes) | (np.isnan(codes) & np.isnan(reference.codes))
+    same = (codes == reference) | (np.isnan(codes) & np.isnan(reference))
     player_of = players.of_member
 
     def points_of(sample: int, inside: BoolArray) -> FloatArray:
-        rows = np.where(inside[:, player_of], codes[sample], reference.codes)  # Algorithm 1, lines 5 and 6
+        rows = np.where(inside[:, player_of], codes[sample], reference)  # Algorithm 1, lines 5 and 6
         return party.alignment.transform(party.reduction.transform(party.anchor.encode(rows)))  # G ∘ F
 
     return coalition_shapley_values(

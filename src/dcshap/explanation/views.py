@@ -26,6 +26,7 @@ from dcshap.explanation.engine import (
     averaged,
     column_offsets,
     columns_in_common_space,
+    each_reference,
     outputs_of,
 )
 from dcshap.explanation.reference import fingerprint_of, kind_of, reference_rows, shown_rows
@@ -91,14 +92,13 @@ def explain_view(
     players = grouping(groups, party.agreement.schema.names, what="groups", of="column")
     game = _game(party, players.names, bars, index, merged=merged)
 
-    def against(at: int, how: EngineOptions) -> Explanation:
+    explained = []
+    for at, how in each_reference(len(rows), options):
         single = [replace(each, absent=each.absent[at]) for each in vectors]
-        return _explain_against(
-            party, records.codes, rows[at], single, shared, players=players, game=game | {**how}, merged=merged
-        )
-
+        playing: dict[str, Any] = {"players": players, "game": game | {**how}, "merged": merged}
+        explained.append(_explain_against(party, records.codes, rows[at], single, shared, **playing))
     return PartyExplanation.of(
-        averaged(len(rows), against, options),
+        averaged(explained),
         data=party.agreement.schema.frame(records.codes).set_axis(records.index),
         reference=shown_rows(party, reference, rows),
         reference_fingerprint=fingerprint_of(party.agreement.schema, rows),

@@ -10,7 +10,7 @@ import numpy as np
 from dcshap._typing import FloatArray
 from dcshap.collaboration.baseline import Baseline
 from dcshap.collaborations import HorizontalCollaboration
-from dcshap.explanation.reference import Reference, reference_of
+from dcshap.explanation.reference import reference_rows
 from dcshap.paper import truth
 from dcshap.paper.cells import Results
 from dcshap.paper.outcome import Experiment, Group, Options, Outcome, Row, by_seed, mean_and_sd, table_of
@@ -71,7 +71,7 @@ def explain_bias(dataset: str, *, setting: str, split: str, seed: int, model: st
 def _bias_of(user: str, task: Task, trained: HorizontalCollaboration, pooled: Baseline) -> dict[str, Any]:
     X = task.X_test.iloc[:N_EXPLAINED]
     party = trained.parties_[user]
-    anchor, own = reference_of(party, "anchor"), reference_of(party, "own")
+    anchor, own = reference_rows(party, "anchor", warn=True), reference_rows(party, "own", warn=True)
     alone = Baseline.fit(trained.model, trained.schema_, *task.parties[user])
     together = trained.explain(X, party=user)
     explained = {
@@ -92,9 +92,9 @@ def _bias_of(user: str, task: Task, trained: HorizontalCollaboration, pooled: Ba
     }
 
 
-def _explained(baseline: Baseline, X: Any, reference: Reference) -> tuple[FloatArray, FloatArray]:
+def _explained(baseline: Baseline, X: Any, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Values (n, M, K) and base values (n, K) of a model on plain rows, by raw column."""
-    at = baseline.encoder.encode(reference.codes[None, :])[0]
+    at = baseline.encoder.encode(reference)[0]
     blocks = dict(zip(baseline.encoder.schema.names, baseline.encoder.blocks, strict=True))
     coordinates = np.arange(baseline.encoder.n_coordinates)
     groups = {name: coordinates[block].tolist() for name, block in blocks.items()}

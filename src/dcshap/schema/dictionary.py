@@ -26,7 +26,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -79,7 +79,7 @@ class Schema:
 
     # --- what it says --------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
         return tuple(column.name for column in self.columns)
@@ -89,7 +89,7 @@ class Schema:
         """The names of the columns that are marked as sensitive."""
         return tuple(column.name for column in self.columns if column.sensitive)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A hash that is equal exactly where two schemas are."""
         text = json.dumps(self.to_dict(), sort_keys=False, ensure_ascii=True)
