@@ -50,21 +50,12 @@ _OTHERS = {
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is to be read, where its file does not say it.
+    """How a table is to be read, where its file does not say it."""
 
-    Attributes
-    ----------
-    sep : str, optional
-        What separates the columns of a text file; found out by default.
-    keep_text : bool
-        Whether NA, None and the like are words in columns of text; they are missing values by default.
-    sql : str, optional
-        The query, where the table comes from a database.
-    """
-
-    sep: str | None = None
+    sep: str | None = None  # what separates the columns of a text file; found out by default
+    # Whether NA, None and the like are words in columns of text; they are missing values by default.
     keep_text: bool = False
-    sql: str | None = None
+    sql: str | None = None  # the query, where the table comes from a database
 
 
 def read_source(source: Mapping[str, Any], *, base: Path) -> pd.DataFrame:

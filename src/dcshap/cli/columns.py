@@ -36,23 +36,13 @@ OnehotOption = Annotated[
 
 @dataclass(frozen=True)
 class Columns:
-    """What the options say of columns.
+    """What the options say of columns."""
 
-    Attributes
-    ----------
-    schema : path, optional
-        The agreed schema; found from the tables by default.
-    onehot, category, drop : sequence of str
-        Columns to encode as indicators, that hold the codes of categories, and to leave out.
-    supervised : bool
-        Whether the schema is for a supervised span.
-    """
-
-    schema: Path | None
-    onehot: Sequence[str] = ()
-    category: Sequence[str] = ()
-    drop: Sequence[str] = ()
-    supervised: bool = True
+    schema: Path | None  # the agreed schema; found from the tables by default
+    onehot: Sequence[str] = ()  # columns to encode as indicators
+    category: Sequence[str] = ()  # columns that hold the codes of categories
+    drop: Sequence[str] = ()  # columns to leave out
+    supervised: bool = True  # whether the schema is for a supervised span
 
     def of(self, tables: Tables) -> tuple[Schema, dict[str, pd.DataFrame]]:
         """The schema of tables with the same columns, and the tables cut to it."""

@@ -65,19 +65,11 @@ UnknownOption = Annotated[str, typer.Option(help="What an unknown category means
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads tables as the options say: files of any kind, and databases.
+    """Reads tables as the options say: files of any kind, and databases."""
 
-    Attributes
-    ----------
-    sep : str, optional
-    keep_text : bool
-    queries : sequence of str, optional
-        For databases; `NAME=QUERY` is one party's.
-    """
-
-    sep: str | None = None
+    sep: str | None = None  # this and the next as in `Reading`
     keep_text: bool = False
-    queries: Sequence[str] | None = None
+    queries: Sequence[str] | None = None  # for databases; `NAME=QUERY` is one party's
 
     def read(self, source: str | Path, *, party: str = "", index: str | None = None) -> pd.DataFrame:
         """A table, optionally with a column as the record identifier."""

@@ -26,45 +26,25 @@ FRACTION = 0.75  # of the columns: the dimensions of a span that does not know w
 
 @dataclass(frozen=True)
 class Agreement:
-    """The schema and the settings that all parties use. The analyst knows neither.
-
-    Parameters
-    ----------
-    schema : Schema
-    n_components : int, float or "auto"
-        The dimensions of a representation, as a number or a fraction of the columns, rounded. "auto": about a quarter
-        where the span is supervised, three quarters otherwise.
-    reduction : {"svd", "pca", "random", "lpp"} or scikit-learn transformer
-        Of a private span.
-    span : {"supervised", "private", "shared", "random"}
-        Whether each party picks its own subspace, or all use a common one: directions that predict and random ones,
-        or the leading ones of their rows together, both found by secure summation; or a random one.
-    span_rounds : int
-        Newton rounds of logistic regression for the directions that predict; 0 takes Fisher's. Classes only.
-    epsilon : float, optional
-        Differential privacy of the moments that a supervised span is found from; without Newton rounds.
-    noise : float
-        Of each dimension's root mean square, added to every row that leaves the party.
-    task : {"classes", "number"}
-        What is predicted.
-    anchor : {"gaussian", "uniform"} or table
-    n_anchor : int
-    scaled : bool
-        Whether columns are centred and scaled by the anchor's mean and spread.
-    missing : {"error", "reference"}
-    """
+    """The schema and the settings that all parties use. The analyst knows neither."""
 
     schema: Schema
+    # The dimensions of a representation, as a number or a fraction of the columns, rounded. "auto": about a quarter
+    # where the span is supervised, three quarters otherwise.
     n_components: int | float | Literal["auto"] = "auto"
-    reduction: ReductionKind | Any = "svd"
+    reduction: ReductionKind | Any = "svd"  # of a private span: a name, or a scikit-learn transformer
+    # Whether each party picks its own subspace, or all use a common one: directions that predict and random ones, or
+    # the leading ones of their rows together, both found by secure summation; or a random one.
     span: Span = "supervised"
+    # Newton rounds of logistic regression for the directions that predict; 0 takes Fisher's. Classes only.
     span_rounds: int = ROUNDS
+    # Differential privacy of the moments that a supervised span is found from; without Newton rounds.
     epsilon: float | None = None
-    noise: float = NOISE
-    task: Literal["classes", "number"] = "classes"
-    anchor: AnchorKind | Any = "gaussian"
+    noise: float = NOISE  # of each dimension's root mean square, added to every row that leaves the party
+    task: Literal["classes", "number"] = "classes"  # what is predicted
+    anchor: AnchorKind | Any = "gaussian"  # a name, or a public table
     n_anchor: int = 2000
-    scaled: bool = True
+    scaled: bool = True  # whether columns are centred and scaled by the anchor's mean and spread
     missing: Missing = "error"
 
     def __post_init__(self) -> None:

@@ -30,17 +30,11 @@ class Alignment:
     The grid is far finer than any model cares about and far coarser than the noise of floating-point sums. Without
     it, equal rows of two parties would come out unequal in the last digit, and whoever ranks distances (k nearest
     neighbours) would break the tie differently at every party.
-
-    Attributes
-    ----------
-    weights : array of shape (m, d)
-    intercept : array of shape (d,)
-    resolution : float
-        The grid's step, a power of two; or 0 for models that need no grid (`dcshap.collaboration.continuity`).
     """
 
-    weights: FloatArray
-    intercept: FloatArray
+    weights: FloatArray  # (m, d)
+    intercept: FloatArray  # (d,)
+    # The grid's step, a power of two; or 0 for models that need no grid (`dcshap.collaboration.continuity`).
     resolution: float
 
     def transform(self, representation: FloatArray) -> FloatArray:

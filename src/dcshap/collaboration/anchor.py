@@ -25,24 +25,13 @@ AnchorKind = Literal["gaussian", "uniform"]
 
 @dataclass(frozen=True)
 class Anchor:
-    """Anchor rows, and the encoder that goes with them.
+    """Anchor rows, and the encoder that goes with them."""
 
-    Attributes
-    ----------
-    encoder : Encoder
-        Scaled by the anchor's mean and spread.
-    rows : array of shape (n_anchor, p)
-        Encoded.
-    codes : array of shape (n_anchor, M)
-        The same rows as codes; real-valued, neither clipped nor rounded, for a Gaussian anchor.
-    median : array of shape (M,)
-        The row in their middle, as codes.
-    """
-
-    encoder: Encoder
-    rows: FloatArray
+    encoder: Encoder  # scaled by the anchor's mean and spread
+    rows: FloatArray  # (n_anchor, p), encoded
+    # (n_anchor, M), the same rows as codes; real-valued, neither clipped nor rounded, for a Gaussian anchor.
     codes: FloatArray
-    median: FloatArray
+    median: FloatArray  # (M,), the row in their middle, as codes
 
     @classmethod
     def draw(cls, schema: Schema, *, kind: AnchorKind, n_rows: int, seed: int, scaled: bool = True) -> Anchor:

@@ -50,25 +50,14 @@ class MomentPrivacy:
 
     A row that is further than the radius from the origin, the schema's typical row, is pulled back to it. The radius
     is the root of the number of raw columns, about where rows lie: an encoded column has a spread of about 1.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-    n_parties : int
-    n_columns : int
-        Raw columns.
-    n_responses, n_coordinates : int
-        The moments' K and p.
-    classes : bool
-        Whether the target is a class; else a number from −1 to 1.
     """
 
     epsilon: float
     n_parties: int
-    n_columns: int
-    n_responses: int
-    n_coordinates: int
-    classes: bool
+    n_columns: int  # raw columns
+    n_responses: int  # K of the moments
+    n_coordinates: int  # p of the moments
+    classes: bool  # whether the target is a class; else a number from −1 to 1
     delta: float = DELTA
 
     @property

@@ -38,24 +38,13 @@ def number_responses(target: Array, *, low: float, high: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows, of one party or of all.
+    """Sums over rows, of one party or of all."""
 
-    Attributes
-    ----------
-    responses : array of shape (K, K)
-        `RᵀR`: class counts on the diagonal, or the count, sum and sum of squares of a numeric target.
-    sums : array of shape (K, p)
-        `RᵀX`: class sums, or the sums and the sums with the target.
-    products : array of shape (p, p)
-        `XᵀX`.
-    classes : bool
-        Whether the target is a class.
-    """
-
+    # (K, K), `RᵀR`: class counts on the diagonal, or the count, sum and sum of squares of a numeric target.
     responses: FloatArray
-    sums: FloatArray
-    products: FloatArray
-    classes: bool
+    sums: FloatArray  # (K, p), `RᵀX`: class sums, or the sums and the sums with the target
+    products: FloatArray  # (p, p), `XᵀX`
+    classes: bool  # whether the target is a class
 
     @classmethod
     def of(

@@ -33,23 +33,12 @@ EVEN = 1e-9  # of the rows: keeps logits that rise together for all classes from
 
 @dataclass(frozen=True)
 class Logits:
-    """Coefficients on the way to those of logistic regression.
+    """Coefficients on the way to those of logistic regression."""
 
-    Attributes
-    ----------
-    weights : array of shape (L, p)
-        One row for two classes (the logit of the second), else one row per class.
-    intercept : array of shape (L,)
-    center : array of shape (p,)
-        The mean row, subtracted from rows before the weights are applied.
-    covariance : array of shape (p, p)
-        Of the rows; it tells how far a step moves the logits.
-    """
-
-    weights: FloatArray
-    intercept: FloatArray
-    center: FloatArray
-    covariance: FloatArray
+    weights: FloatArray  # (L, p), one row for two classes (the logit of the second), else one row per class
+    intercept: FloatArray  # (L,)
+    center: FloatArray  # (p,), the mean row, subtracted from rows before the weights are applied
+    covariance: FloatArray  # (p, p), of the rows; it tells how far a step moves the logits
 
     @classmethod
     def first(cls, moments: Moments, *, ridge: float = RIDGE) -> Self:

@@ -60,19 +60,11 @@ def pseudonyms(names: Sequence[str], *, key: bytes) -> Pseudonyms:
 
 @dataclass(frozen=True)
 class Records:
-    """A party's columns of some records.
-
-    Attributes
-    ----------
-    identifiers : list of str
-    index : Index
-        The identifiers as they stood in the table, to be shown with the records.
-    codes : array of shape (n, M)
-    """
+    """A party's columns of some records."""
 
     identifiers: list[str]
-    index: pd.Index[Any]
-    codes: FloatArray
+    index: pd.Index[Any]  # the identifiers as they stood in the table, to be shown with the records
+    codes: FloatArray  # (n, M)
 
     @classmethod
     def of(cls, table: Any, codes: FloatArray) -> Records:

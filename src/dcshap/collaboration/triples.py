@@ -42,19 +42,11 @@ _LIMIT = 2.0 ** (63 - 2 * FRACTION)  # what an entry of the product must stay be
 
 @dataclass(frozen=True)
 class Triple:
-    """What the dealer draws for one product.
+    """What the dealer draws for one product."""
 
-    Attributes
-    ----------
-    first, second : bytes
-        The seeds of `A` and `C₁`, and of `B`.
-    share : array of shape (q, K)
-        `C₂`.
-    """
-
-    first: bytes
-    second: bytes
-    share: Integers
+    first: bytes  # the seed of `A` and `C₁`
+    second: bytes  # the seed of `B`
+    share: Integers  # (q, K), `C₂`
 
 
 def seed_for(seed: bytes, name: str) -> bytes:

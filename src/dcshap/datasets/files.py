@@ -31,21 +31,11 @@ _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedFile:
-    """A file as its authors published it.
+    """A file as its authors published it."""
 
-    Attributes
-    ----------
-    name : str
-        Its place below the folder in `DCSHAP_DATA` and below the cache, with forward slashes.
-    sha256 : str
-        The hash of its bytes, in hexadecimal.
-    url : str
-        Its public address.
-    """
-
-    name: str
-    sha256: str
-    url: str
+    name: str  # its place below the folder in `DCSHAP_DATA` and below the cache, with forward slashes
+    sha256: str  # the hash of its bytes, in hexadecimal
+    url: str  # its public address
 
 
 _HASHES = {

@@ -20,50 +20,23 @@ __all__ = ["Answer", "CoalitionTable", "Prediction", "RecordOffsets", "RecordPar
 
 @dataclass(frozen=True)
 class Request(Message):
-    """What is asked, by whom, of which records; what it says is what its author has signed.
-
-    Attributes
-    ----------
-    requester, identifier, collaboration : str
-        The identifier is unlike that of every other request.
-    run : str
-        The training whose model is asked.
-    protocol : str
-        How it is to be answered: "algorithm 3", "algorithm 4", "party views" or "predict".
-    records : tuple of str
-        Record identifiers, as text.
-    view : str
-        A party's name, or "full".
-    merged : bool
-        Algorithm 4 with one bar for all other parties together.
-    reference : {"anchor", "own", "mean", "medoid", "background"}
-    n_background : int
-        How many rows a background has.
-    written : float
-        When, in seconds since 1970.
-    certificate : str
-    signature : bytes
-        Both empty in one process.
-    enclosed : str
-        A hash of the enclosure; empty where there is none.
-    enclosure : str
-        What nobody but the viewing party is told: it does not forward it. See `dcshap.explanation.enclosure`.
-    """
+    """What is asked, by whom, of which records; what it says is what its author has signed."""
 
     requester: str
-    identifier: str
+    identifier: str  # unlike that of every other request
     collaboration: str
-    run: str
-    protocol: str
-    records: tuple[str, ...]
-    view: str
-    merged: bool = False
-    reference: str = "anchor"
-    n_background: int = N_BACKGROUND
-    written: float = 0.0
-    certificate: str = ""
+    run: str  # the training whose model is asked
+    protocol: str  # how it is to be answered: "algorithm 3", "algorithm 4", "party views" or "predict"
+    records: tuple[str, ...]  # record identifiers, as text
+    view: str  # a party's name, or "full"
+    merged: bool = False  # Algorithm 4 with one bar for all other parties together
+    reference: str = "anchor"  # or "own", "mean", "medoid", "background"
+    n_background: int = N_BACKGROUND  # how many rows a background has
+    written: float = 0.0  # when, in seconds since 1970
+    certificate: str = ""  # of the requester; empty in one process, as the signature
     signature: bytes = b""
-    enclosed: str = ""
+    enclosed: str = ""  # a hash of the enclosure; empty where there is none
+    # What nobody but the viewing party is told: it does not forward it. See `dcshap.explanation.enclosure`.
     enclosure: str = ""
 
 

@@ -35,23 +35,12 @@ _COLUMNS = {"bank": slice(0, 4), "insurer": slice(4, 8), "shop": slice(8, 12)}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the demonstration showed.
+    """What the demonstration showed."""
 
-    Attributes
-    ----------
-    horizontal : mapping of party to PartyExplanation
-        Of the same row, each by a party alone, after training.
-    vertical : mapping of view to PartyExplanation
-        Of the same record.
-    travelled : DataFrame
-        Who sent what to whom, how often, how many bytes; from the ledgers of all sites.
-    seconds : mapping of step to seconds
-    """
-
-    horizontal: Mapping[str, PartyExplanation]
-    vertical: Mapping[str, PartyExplanation]
-    travelled: pd.DataFrame
-    seconds: Mapping[str, float]
+    horizontal: Mapping[str, PartyExplanation]  # by party, each alone after training, of the same row
+    vertical: Mapping[str, PartyExplanation]  # by view, of the same record
+    travelled: pd.DataFrame  # who sent what to whom, how often, how many bytes; from the ledgers of all sites
+    seconds: Mapping[str, float]  # by step
 
 
 def run_demo(tell: Callable[[str], None], *, folder: Path | None = None) -> Outcome:

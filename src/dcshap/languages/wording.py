@@ -20,18 +20,10 @@ LANGUAGES = tuple(sorted(file.name.removesuffix(".toml") for file in _FOLDER.ite
 
 @dataclass(frozen=True, eq=False)
 class Wording:
-    """The texts of one language.
+    """The texts of one language."""
 
-    Parameters
-    ----------
-    language : str
-        Its code, as in HTML.
-    texts : nested mapping of str
-        As in the language's file.
-    """
-
-    language: str
-    texts: dict[str, Any]
+    language: str  # its code, as in HTML
+    texts: dict[str, Any]  # nested, as in the language's file
 
     def say(self, key: str, **given: str) -> str:
         """The text at a dotted key, its gaps filled."""

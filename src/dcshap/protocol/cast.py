@@ -12,21 +12,11 @@ __all__ = ["Cast"]
 
 @dataclass(frozen=True)
 class Cast:
-    """The names behind the roles.
+    """The names behind the roles."""
 
-    Attributes
-    ----------
-    parties : tuple of str
-        In the order of their names; the first leads.
-    holder : str, optional
-        The vertical party that holds the labels.
-    viewers : tuple of str
-        The parties through whose eyes a request wants an explanation.
-    """
-
-    parties: tuple[str, ...]
-    holder: str | None = None
-    viewers: tuple[str, ...] = ()
+    parties: tuple[str, ...]  # in the order of their names; the first leads
+    holder: str | None = None  # the vertical party that holds the labels
+    viewers: tuple[str, ...] = ()  # the parties through whose eyes a request wants an explanation
 
     def pairs(self, step: Step) -> list[tuple[str, str]]:
         """The (sender, recipient) of each message that a step stands for."""

@@ -25,24 +25,12 @@ def _unchanged(to: str, data: bytes) -> bytes:  # noqa: ARG001
 
 @dataclass
 class SimulatedNetwork:
-    """Participants by name, and what passed between them.
+    """Participants by name, and what passed between them."""
 
-    Attributes
-    ----------
-    participants : mapping of name to callable
-        Takes what arrives, and gives the reply.
-    carried : list of bytes
-        Everything that was on its way, as who carries it sees it.
-    silent : set of str
-        Who does not answer.
-    tamper : callable
-        Changes what is on its way.
-    """
-
-    participants: dict[str, Handler] = field(default_factory=dict)
-    carried: list[bytes] = field(default_factory=list)
-    silent: set[str] = field(default_factory=set)
-    tamper: Tamper = _unchanged
+    participants: dict[str, Handler] = field(default_factory=dict)  # by name: takes what arrives, gives the reply
+    carried: list[bytes] = field(default_factory=list)  # everything that was on its way, as who carries it sees it
+    silent: set[str] = field(default_factory=set)  # who does not answer
+    tamper: Tamper = _unchanged  # changes what is on its way
 
     def send(self, to: str, data: bytes, *, patience: float) -> bytes:
         """Bring bytes to a participant, and its reply back."""
@@ -56,17 +44,10 @@ class SimulatedNetwork:
 
 @dataclass
 class FaultyNetwork(SimulatedNetwork):
-    """A network on which messages and replies meet the faults of a world. One thread, and the world's own time.
-
-    Attributes
-    ----------
-    world : World
-    doors : mapping of name to name
-        Other names by which a role is reached.
-    """
+    """A network on which messages and replies meet the faults of a world. One thread, and the world's own time."""
 
     world: World = field(default_factory=World)
-    doors: dict[str, str] = field(default_factory=dict)
+    doors: dict[str, str] = field(default_factory=dict)  # other names by which a role is reached
     _late: list[tuple[int, str, bytes]] = field(default_factory=list)
     _messages: dict[str, bytes] = field(default_factory=dict)  # the last one to each
     _replies: dict[str, bytes] = field(default_factory=dict)  # the last one of each

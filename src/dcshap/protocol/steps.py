@@ -83,30 +83,20 @@ CALL = "call"  # sent when the analyst calls for it, once everybody is that far
 
 @dataclass(frozen=True)
 class Step:
-    """One kind of message in a protocol.
+    """One kind of message in a protocol."""
 
-    Attributes
-    ----------
-    name : str
-        The sender's role has a method `send_<name>`, the recipient's `receive_<name>`. A step that comes in several
-        rounds ends in the round's number, which the methods are told with the name.
-    sender, recipient : Role
-    message : type of Message, or several
-    sealed : bool
-        Whether the server that carries it is kept from reading it. What is not sealed is signed all the same.
-    on : str, optional
-        What makes the sender send: the analyst's call (`CALL`), or a step, once all of its messages to the sender have
-        arrived. Without it, sending is up to whoever conducts.
-    after : tuple of str
-        Steps whose messages from and to the sender, or the recipient, must all have been sent before.
-    """
-
+    # The sender's role has a method `send_<name>`, the recipient's `receive_<name>`. A step that comes in several
+    # rounds ends in the round's number, which the methods are told with the name.
     name: str
     sender: Role
     recipient: Role
     message: type[Message] | tuple[type[Message], ...]
+    # Whether the server that carries it is kept from reading it. What is not sealed is signed all the same.
     sealed: bool
+    # What makes the sender send: the analyst's call (`CALL`), or a step, once all of its messages to the sender have
+    # arrived. Without it, sending is up to whoever conducts.
     on: str | None = None
+    # Steps whose messages from and to the sender, or the recipient, must all have been sent before.
     after: tuple[str, ...] = ()
 
     @property

@@ -26,18 +26,11 @@ CHUNK = 4096  # rows that go through several steps at once; few enough to stay i
 
 @dataclass(frozen=True)
 class Encoder:
-    """Centres and scales every encoded coordinate.
-
-    Parameters
-    ----------
-    schema : Schema
-    center, scale : array of shape (p,)
-        p is the number of encoded coordinates, the sum of `widths`.
-    """
+    """Centres and scales every encoded coordinate."""
 
     schema: Schema
-    center: FloatArray
-    scale: FloatArray
+    center: FloatArray  # (p,), the sum of `widths`
+    scale: FloatArray  # (p,)
     blocks: tuple[slice, ...] = field(init=False)  # raw column -> its encoded coordinates
 
     def __post_init__(self) -> None:

@@ -92,23 +92,13 @@ def load_model(address: str) -> PartyModel:
 
 @dataclass(frozen=True)
 class PartyModel:
-    """A party's rows to predictions: `h ∘ G ∘ F`, and nothing else of the party.
+    """A party's rows to predictions: `h ∘ G ∘ F`, and nothing else of the party."""
 
-    Attributes
-    ----------
-    missing : str
-        What a missing value means, as agreed.
-    anchor : Anchor
-        Encodes rows; without the anchor's own.
-    reduction, alignment, model
-        F, G and h.
-    """
-
-    missing: Any
-    anchor: Anchor
-    reduction: Reduction
-    alignment: Alignment
-    model: Any
+    missing: Any  # what a missing value means, as agreed
+    anchor: Anchor  # encodes rows; without the anchor's own
+    reduction: Reduction  # F
+    alignment: Alignment  # G
+    model: Any  # h
 
     @classmethod
     def of(cls, party: HorizontalParty) -> PartyModel:

@@ -19,20 +19,11 @@ _FILE = "serving.json"
 
 @dataclass(frozen=True)
 class Wish:
-    """A collaboration that is to answer requests until somebody stops it.
-
-    Attributes
-    ----------
-    collaboration : str
-    job : str
-        The engine's job that serves it now, or did.
-    before : str
-        The job whose place it has taken, which has served until then; empty where there is none.
-    """
+    """A collaboration that is to answer requests until somebody stops it."""
 
     collaboration: str
-    job: str
-    before: str = ""
+    job: str  # the engine's job that serves it now, or did
+    before: str = ""  # the job whose place it has taken, which has served until then; empty where there is none
 
 
 def keep_wish(folder: Path, collaboration: str, job: str) -> None:

@@ -31,43 +31,21 @@ _START = "0" * 64
 
 @dataclass(frozen=True)
 class Entry:
-    """One message that left the site.
-
-    Attributes
-    ----------
-    recipient : str
-    kind : str
-    shapes : mapping of str to tuple of int
-    n_bytes : int
-        As it left, packed.
-    request : str
-        Which explanation request or training it belongs to.
-    requester : str
-        Who asked; empty in training.
-    n_records : int
-        How many records it discloses something of.
-    units : int
-        What it takes of the requester's budget: one for each record and kind of message.
-    records : tuple of str
-        Keyed digests of the records, which nobody can read who lacks the site's private seed.
-    epsilon : float
-        What it spends of differential privacy.
-    note : str
-        What else is to be known: of a refusal its kind, of an accepted risk the reason.
-    """
+    """One message that left the site."""
 
     recipient: str
     kind: str
-    n_bytes: int
+    n_bytes: int  # as it left, packed
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    request: str = ""
-    requester: str = ""
-    n_records: int = 0
+    request: str = ""  # which explanation request or training it belongs to
+    requester: str = ""  # who asked; empty in training
+    n_records: int = 0  # how many records it discloses something of
     when: str = ""
-    units: int = 0
+    units: int = 0  # what it takes of the requester's budget: one for each record and kind of message
+    # Keyed digests of the records, which nobody can read who lacks the site's private seed.
     records: tuple[str, ...] = ()
-    epsilon: float = 0.0
-    note: str = ""
+    epsilon: float = 0.0  # what it spends of differential privacy
+    note: str = ""  # what else is to be known: of a refusal its kind, of an accepted risk the reason
 
 
 @dataclass

@@ -31,17 +31,10 @@ _PSS = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=padding.PSS.DI
 
 @dataclass(frozen=True)
 class Revocations:
-    """What the authority has revoked.
+    """What the authority has revoked."""
 
-    Attributes
-    ----------
-    serials : tuple of str
-        In hexadecimal digits.
-    names : mapping of name to float
-        Up to which moment, in seconds since 1970, certificates of the name are revoked.
-    """
-
-    serials: tuple[str, ...] = ()
+    serials: tuple[str, ...] = ()  # in hexadecimal digits
+    # By name: up to which moment, in seconds since 1970, its certificates are revoked.
     names: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod

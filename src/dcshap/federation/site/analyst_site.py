@@ -40,32 +40,17 @@ __all__ = ["AnalystSite", "RunSettings"]
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What a run is for. All of it is public: it comes with the job.
-
-    Attributes
-    ----------
-    collaboration : str
-    kind : {"horizontal", "vertical"}
-    parties : tuple of str
-    run : str
-        Unlike that of every other run.
-    model : str
-        The estimator to train, through skops, in base64; empty where a trained collaboration is to go on.
-    alignment : {"auto", "affine", "svd", "orthogonal"}
-    timeout : float
-        Seconds that a site may take to answer.
-    at_once : int
-        Requests that are answered at the same time; more wait in order.
-    """
+    """What a run is for. All of it is public: it comes with the job."""
 
     collaboration: str
-    kind: str
+    kind: str  # "horizontal" or "vertical"
     parties: tuple[str, ...]
-    run: str = ""
+    run: str = ""  # unlike that of every other run
+    # The estimator to train, through skops, in base64; empty where a trained collaboration is to go on.
     model: str = ""
-    alignment: Any = "auto"
-    timeout: float = 60.0
-    at_once: int = 8
+    alignment: Any = "auto"  # or "affine", "svd", "orthogonal"
+    timeout: float = 60.0  # seconds that a site may take to answer
+    at_once: int = 8  # requests that are answered at the same time; more wait in order
 
     def __post_init__(self) -> None:
         require_collaboration(self.collaboration)

@@ -44,57 +44,31 @@ _SOME_NOISE, _RECORDS_PER_COLUMN = 0.01, 100
 
 @dataclass(frozen=True)
 class CollaborationConfig:
-    """What a party brings to one collaboration.
-
-    Attributes
-    ----------
-    kind : {"horizontal", "vertical"}
-    table : mapping
-        As in `read_source`.
-    schema : str
-        The agreed schema's file. In a vertical collaboration it covers all parties' columns.
-    partners : tuple of str
-        The other parties. A run with anybody else is refused: who is let in learns the anchor's seed.
-    id : str, optional
-        The column of the record identifiers; needed in a vertical collaboration.
-    target : str, optional
-        The column of the labels, where this party holds them.
-    agreement : mapping
-        `n_components`, `span`, `noise`, `epsilon`, `span_rounds`, `reduction`, `anchor`, `n_anchor`, `scaled`,
-        `missing`.
-    instance_models : bool
-        Whether a model that contains training rows may leave the analyst.
-    trusted : tuple of str
-        Types beyond scikit-learn's own that a received model may contain.
-    refit_span : bool
-        Whether the next trainings find new maps instead of using those of the first: who has seen rows through two maps
-        knows more of them than through one.
-    algorithm_3 : bool
-        Whether the analyst may be told what each column of a record adds, which decodes training rows.
-    references : tuple of str
-        What a requester may compare with. Beyond the default, "own" and "mean" tell statistics of the party's rows, and
-        "medoid" is one of them.
-    recipient_budget : int, optional
-        Of how many records another party may be told vectors, whoever asks and however long it takes. By default
-        fewer than the party has columns where there is no noise, else a hundred times its columns.
-    audit : mapping
-        `accept` and `reason`: to train although the party's own audit of what it sends fails. The reason goes into the
-        ledger.
-    """
+    """What a party brings to one collaboration."""
 
     kind: Kind
-    table: Mapping[str, str]
-    schema: str
+    table: Mapping[str, str]  # as in `read_source`
+    schema: str  # the agreed schema's file; in a vertical collaboration it covers all parties' columns
+    # The other parties. A run with anybody else is refused: who is let in learns the anchor's seed.
     partners: tuple[str, ...]
-    id: str | None = None
-    target: str | None = None
-    agreement: Mapping[str, Any] = field(default_factory=dict)
-    instance_models: bool = False
-    trusted: tuple[str, ...] = ()
+    id: str | None = None  # the column of the record identifiers; needed in a vertical collaboration
+    target: str | None = None  # the column of the labels, where this party holds them
+    agreement: Mapping[str, Any] = field(default_factory=dict)  # fields of `Agreement`, but for schema and task
+    instance_models: bool = False  # whether a model that contains training rows may leave the analyst
+    trusted: tuple[str, ...] = ()  # types beyond scikit-learn's own that a received model may contain
+    # Whether the next trainings find new maps instead of using those of the first: who has seen rows through two maps
+    # knows more of them than through one.
     refit_span: bool = False
+    # Whether the analyst may be told what each column of a record adds, which decodes training rows.
     algorithm_3: bool = False
+    # What a requester may compare with. Beyond the default, "own" and "mean" tell statistics of the party's rows, and
+    # "medoid" is one of them.
     references: tuple[str, ...] = REFERENCES
+    # Of how many records another party may be told vectors, whoever asks and however long it takes. By default fewer
+    # than the party has columns where there is no noise, else a hundred times its columns.
     recipient_budget: int | None = None
+    # `accept` and `reason`: to train although the party's own audit of what it sends fails. The reason goes into the
+    # ledger.
     audit: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -140,24 +114,13 @@ class Right:
 
 @dataclass(frozen=True)
 class SiteConfig:
-    """A party's configuration.
-
-    Attributes
-    ----------
-    party : str
-    folder : path
-        The kit's folder.
-    collaborations : mapping of str to CollaborationConfig
-    rights : mapping of requester's name to Right
-    budget_days : float
-        The span of time that a budget is for.
-    """
+    """A party's configuration."""
 
     party: str
-    folder: Path
+    folder: Path  # the kit's folder
     collaborations: Mapping[str, CollaborationConfig]
-    rights: Mapping[str, Right] = field(default_factory=dict)
-    budget_days: float = 30.0
+    rights: Mapping[str, Right] = field(default_factory=dict)  # by the requester's name
+    budget_days: float = 30.0  # the span of time that a budget is for
 
     @classmethod
     def load(cls, kit: str | Path) -> SiteConfig:

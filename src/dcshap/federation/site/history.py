@@ -17,30 +17,15 @@ _FILE = "models.json"
 
 @dataclass(frozen=True)
 class Trained:
-    """A training that was put to use.
+    """A training that was put to use."""
 
-    Attributes
-    ----------
-    number : int
-        From 1 on.
-    run : str
-    when : str
-    model : str
-        The estimator's class.
-    parties : list of str
-    records : int, optional
-        How many records all vertical parties hold; None of a horizontal training.
-    dropped : dict of str to int
-        How many of each vertical party's records were left out.
-    """
-
-    number: int
+    number: int  # from 1 on
     run: str
     when: str
-    model: str
+    model: str  # the estimator's class
     parties: list[str]
-    records: int | None
-    dropped: dict[str, int]
+    records: int | None  # how many records all vertical parties hold; None of a horizontal training
+    dropped: dict[str, int]  # how many of each vertical party's records were left out
 
 
 class History:

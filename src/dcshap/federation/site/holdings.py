@@ -19,22 +19,12 @@ __all__ = ["Data", "load_data"]
 
 @dataclass(frozen=True)
 class Data:
-    """A party's table, cut to what takes part.
+    """A party's table, cut to what takes part."""
 
-    Attributes
-    ----------
-    X : DataFrame of shape (n, M)
-    y : Series of length n, optional
-    agreement : Agreement
-        Its schema is of the party's own columns.
-    agreed_schema : Schema
-        The schema as all parties have it.
-    """
-
-    X: pd.DataFrame
+    X: pd.DataFrame  # (n, M)
     y: pd.Series[Any] | None
-    agreement: Agreement
-    agreed_schema: Schema
+    agreement: Agreement  # its schema is of the party's own columns
+    agreed_schema: Schema  # the schema as all parties have it
 
 
 def load_data(config: CollaborationConfig, *, base: Path, task: str = "classes") -> Data:

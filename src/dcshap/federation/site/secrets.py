@@ -15,21 +15,13 @@ __all__ = ["Secrets"]
 
 @dataclass
 class Secrets:
-    """Seeds and keys that a party keeps and uses again; a fresh basis for the same data would help an attacker.
-
-    Attributes
-    ----------
-    private_seed : int
-    anchor_seed, pseudonym_key : optional
-        As shared between the parties. Where they were agreed out of band, others are refused.
-    agreed : bool
-        Whether the shared ones were agreed out of band.
-    """
+    """Seeds and keys that a party keeps and uses again; a fresh basis for the same data would help an attacker."""
 
     private_seed: int
+    # As shared between the parties. Where they were agreed out of band, others are refused.
     anchor_seed: int | None = None
     pseudonym_key: bytes | None = None
-    agreed: bool = False
+    agreed: bool = False  # whether the shared ones were agreed out of band
 
     @classmethod
     def load(cls, folder: Path) -> Secrets:

@@ -16,20 +16,11 @@ __all__ = ["AdditivePoints"]
 
 @dataclass(frozen=True)
 class AdditivePoints(Points):
-    """Points that are a base plus the offsets of the players who are in.
+    """Points that are a base plus the offsets of the players who are in."""
 
-    Parameters
-    ----------
-    base : array of shape (1, d) or (n, d)
-        The point of the empty coalition, one for all samples or one for each.
-    offsets : array of shape (n, M, d)
-        What each player adds.
-    resolution : float
-        Points are rounded to multiples of it before the model sees them; 0 leaves them as they are.
-    """
-
-    base: FloatArray
-    offsets: FloatArray
+    base: FloatArray  # (1, d) or (n, d), the point of the empty coalition, one for all samples or one for each
+    offsets: FloatArray  # (n, M, d), what each player adds
+    # Points are rounded to multiples of it before the model sees them; 0 leaves them as they are.
     resolution: float = 0.0
 
     @property

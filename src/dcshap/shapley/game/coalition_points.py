@@ -18,18 +18,10 @@ PointsOf = Callable[[int, BoolArray], FloatArray]
 
 @dataclass(frozen=True)
 class CoalitionPoints(Points):
-    """Points that are not sums of what players add: a function is called with the sample and who is in.
+    """Points that are not sums of what players add: a function is called with the sample and who is in."""
 
-    Parameters
-    ----------
-    points_of : callable
-        Maps a sample's number and coalitions (n_coalitions, M) to points (n_coalitions, d).
-    null : array of shape (n_samples, n_players)
-        Which players are known to change nothing.
-    """
-
-    points_of: PointsOf
-    null: BoolArray
+    points_of: PointsOf  # maps a sample's number and coalitions (n_coalitions, M) to points (n_coalitions, d)
+    null: BoolArray  # (n_samples, n_players), which players are known to change nothing
 
     @property
     def n_samples(self) -> int:

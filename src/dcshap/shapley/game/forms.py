@@ -18,46 +18,24 @@ ComplexArray = npt.NDArray[np.complex128]
 
 @dataclass(frozen=True)
 class Smooth:
-    """A smooth function of `r` numbers.
+    """A smooth function of `r` numbers."""
 
-    Parameters
-    ----------
-    function : callable
-        Maps arrays of shape (n, r) to arrays of shape (n, F).
-    rates : array of complex of shape (T,), optional
-        If the function of one number is known to be `Re Σ_m c_m exp(λ_m u)`: the `λ`.
-    coefficients : array of complex of shape (T, F), optional
-        And the `c`.
-    bound : float
-        The largest magnitude that the function has anywhere; infinite if it is not known.
-    """
-
-    function: Callable[[FloatArray], FloatArray]
+    function: Callable[[FloatArray], FloatArray]  # (n, r) -> (n, F)
+    # Both known only of functions of one number that are `Re Σ_m c_m exp(λ_m u)`: `λ` (T,) and `c` (T, F).
     rates: ComplexArray | None = None
     coefficients: ComplexArray | None = None
-    bound: float = np.inf
+    bound: float = np.inf  # the largest magnitude that the function has anywhere; infinite if it is not known
 
 
 @dataclass(frozen=True)
 class ProjectionForm:
-    """A sum of smooth functions of linear projections: `constant + Σ_h g(x @ W_h + b_h) @ mixing_h`.
+    """A sum of smooth functions of linear projections: `constant + Σ_h g(x @ W_h + b_h) @ mixing_h`."""
 
-    Parameters
-    ----------
-    weights : array of shape (d, H, r)
-        `r` projections for each of `H` units.
-    intercept : array of shape (H, r)
-    smooth : Smooth
-        `g`, from r numbers to F.
-    mixing : array of shape (H, F, K)
-    constant : array of shape (K,)
-    """
-
-    weights: FloatArray
-    intercept: FloatArray
-    smooth: Smooth
-    mixing: FloatArray
-    constant: FloatArray
+    weights: FloatArray  # (d, H, r), `r` projections for each of `H` units
+    intercept: FloatArray  # (H, r)
+    smooth: Smooth  # `g`, from r numbers to F
+    mixing: FloatArray  # (H, F, K)
+    constant: FloatArray  # (K,)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         """Answers (n, K) to rows (n, d)."""
@@ -85,24 +63,14 @@ class QuadraticForm:
 
 @dataclass(frozen=True)
 class GaussianForm:
-    """`constant + Σ_j exp(−γ ‖x @ A + b − centre_j‖²) c_j` with A diagonal, so that every column is a factor.
+    """`constant + Σ_j exp(−γ ‖x @ A + b − centre_j‖²) c_j` with A diagonal, so that every column is a factor."""
 
-    Parameters
-    ----------
-    centres : array of shape (J, d)
-    gamma : float
-    coefficients : array of shape (J, K)
-    constant : array of shape (K,)
-    scale, shift : arrays of shape (d,)
-        The diagonal of `A`, and `b`.
-    """
-
-    centres: FloatArray
+    centres: FloatArray  # (J, d)
     gamma: float
-    coefficients: FloatArray
-    constant: FloatArray
-    scale: FloatArray
-    shift: FloatArray
+    coefficients: FloatArray  # (J, K)
+    constant: FloatArray  # (K,)
+    scale: FloatArray  # (d,), the diagonal of `A`
+    shift: FloatArray  # (d,), `b`
 
     def exponents(self, rows: FloatArray) -> FloatArray:
         """Every column's part (n, J, d) of the exponents."""

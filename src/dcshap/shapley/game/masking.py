@@ -19,17 +19,10 @@ __all__ = ["MaskedRows"]
 
 @dataclass(frozen=True)
 class MaskedRows(Points):
-    """Rows in which each player's columns hold the sample's cells or the reference's.
-
-    Parameters
-    ----------
-    cells : Cells
-    players : tuple of tuples of int
-        The columns of each player.
-    """
+    """Rows in which each player's columns hold the sample's cells or the reference's."""
 
     cells: Cells
-    players: tuple[tuple[int, ...], ...]
+    players: tuple[tuple[int, ...], ...]  # the columns of each player
 
     @property
     def n_samples(self) -> int:

@@ -18,20 +18,11 @@ Predict = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Answers:
-    """A model's checked answers.
+    """A model's checked answers."""
 
-    Parameters
-    ----------
-    values : array of shape (n, K)
-    scalar : bool
-        Whether the model answered with one number a row, shape (n,), rather than with a row of them.
-    precision : float
-        The spacing of the numbers that the model computes with, next to 1.
-    """
-
-    values: FloatArray
-    scalar: bool
-    precision: float
+    values: FloatArray  # (n, K)
+    scalar: bool  # whether the model answered with one number a row, shape (n,), rather than with a row of them
+    precision: float  # the spacing of the numbers that the model computes with, next to 1
 
 
 def answers(predict: Predict, rows: Any) -> Answers:

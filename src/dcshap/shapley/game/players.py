@@ -18,17 +18,10 @@ Groups = Mapping[str, Sequence[Hashable]] | Sequence[Sequence[Hashable]]
 
 @dataclass(frozen=True)
 class Grouping:
-    """Named groups of members, given by their positions.
-
-    Parameters
-    ----------
-    names : tuple of str
-    members : tuple of tuples of int
-        For each group, the positions of its members.
-    """
+    """Named groups of members, given by their positions."""
 
     names: tuple[str, ...]
-    members: tuple[tuple[int, ...], ...]
+    members: tuple[tuple[int, ...], ...]  # for each group, the positions of its members
 
     def __len__(self) -> int:
         return len(self.names)

@@ -32,24 +32,13 @@ _UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 
 @dataclass(frozen=True)
 class TrainingPoints:
-    """A model's distinct training points.
+    """A model's distinct training points."""
 
-    Parameters
-    ----------
-    voters : Voters
-        The points as the model has them, in the order of the tiles.
-    tiles : Tiles
-        The same less their mean, which makes sums smaller and so their rounding.
-    mean : array of shape (d,)
-    radius, centred_radius : float
-        The largest norm of a point, as it is and less the mean.
-    """
-
-    voters: Voters
-    tiles: Tiles
-    mean: FloatArray
-    radius: float
-    centred_radius: float
+    voters: Voters  # the points as the model has them, in the order of the tiles
+    tiles: Tiles  # the same less their mean, which makes sums smaller and so their rounding
+    mean: FloatArray  # (d,)
+    radius: float  # the largest norm of a point
+    centred_radius: float  # the same less the mean
 
 
 @dataclass(frozen=True)

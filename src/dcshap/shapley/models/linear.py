@@ -43,22 +43,12 @@ _IN_CACHE = 1 << 17
 
 @dataclass(frozen=True)
 class LinearEvaluator(Evaluator):
-    """Evaluates games of a model that is a linear map followed by something else.
+    """Evaluates games of a model that is a linear map followed by something else."""
 
-    Parameters
-    ----------
-    weights : array of shape (d, h)
-    intercept : array of shape (h,)
-    rest : callable
-        Maps pre-activations of shape (n, h), which it may overwrite, to answers of shape (n, K).
-    complement : bool
-        Whether the answers are probabilities of the second of two classes only.
-    """
-
-    weights: FloatArray
-    intercept: FloatArray
-    rest: Step
-    complement: bool = False
+    weights: FloatArray  # (d, h)
+    intercept: FloatArray  # (h,)
+    rest: Step  # from pre-activations (n, h), which it may overwrite, to answers (n, K)
+    complement: bool = False  # whether the answers are probabilities of the second of two classes only
 
     @property
     def in_threads(self) -> bool:
