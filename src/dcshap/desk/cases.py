@@ -35,20 +35,11 @@ class Stated:
 
 @dataclass(frozen=True)
 class Compared:
-    """How far the parties' explanations of some cases differ.
-
-    Attributes
-    ----------
-    disagreement : Disagreement
-    signed : bool
-        Whether each party has signed what it says.
-    differences : tuple of str
-        What its receipts and another's do not prove to be the same, in sentences.
-    """
+    """How far the parties' explanations of some cases differ."""
 
     disagreement: Disagreement
-    signed: bool = False
-    differences: tuple[str, ...] = ()
+    signed: bool = False  # whether each party has signed what it says
+    differences: tuple[str, ...] = ()  # what its receipts and another's do not prove to be the same, in sentences
 
 
 class Cases(ABC):

@@ -23,17 +23,11 @@ _MOST = 1_000_000  # characters
 
 @dataclass(frozen=True)
 class Enclosure:
-    """What is for the viewing party alone.
+    """What is for the viewing party alone."""
 
-    Attributes
-    ----------
-    openings : tuple of str
-        One for each record, for the receipts that are to be signed; empty where none are wanted.
-    changes : mapping of column to str
-        Own cells of the record as they would be, as people write them: "what if". Empty where nothing is changed.
-    """
-
+    # One for each record, for the receipts that are to be signed; empty where none are wanted.
     openings: tuple[str, ...] = ()
+    # Own cells of the record as they would be, as people write them: "what if". Empty where nothing is changed.
     changes: Mapping[str, str] = field(default_factory=dict)
 
 

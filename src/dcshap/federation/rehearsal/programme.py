@@ -26,17 +26,7 @@ BLOCK = 10_000  # seeds for the schedules that have their beginning in common: a
 
 @dataclass
 class Totals:
-    """How many schedules and faults there were, and how many schedules did not hold.
-
-    Attributes
-    ----------
-    seeds : list of int
-        The first and the last; the next one goes on where this ended. Empty where faults were not random.
-    by_scene : mapping of str to int
-        How many schedules there were of each scene, where every single fault was tried.
-    failures : list of str
-        For each schedule that did not hold the seed that replays it, and what happened.
-    """
+    """How many schedules and faults there were, and how many schedules did not hold."""
 
     schedules: int = 0
     faults: int = 0
@@ -44,8 +34,11 @@ class Totals:
     wrong: int = 0
     lost: int = 0
     overdrawn: int = 0
+    # The first and the last; the next one goes on where this ended. Empty where faults were not random.
     seeds: list[int] = field(default_factory=list)
+    # How many schedules there were of each scene, where every single fault was tried.
     by_scene: dict[str, int] = field(default_factory=dict)
+    # For each schedule that did not hold the seed that replays it, and what happened.
     failures: list[str] = field(default_factory=list)
 
     def add(self, result: Result, name: str) -> None:

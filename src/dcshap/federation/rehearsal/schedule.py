@@ -23,46 +23,23 @@ _LONG = 120.0  # seconds of the world's time that an action may take beside its 
 
 @dataclass(frozen=True)
 class Schedule:
-    """What is done, and what goes wrong.
+    """What is done, and what goes wrong."""
 
-    Attributes
-    ----------
-    scenes : tuple of str
-        One after the other: "train", "resume", or a protocol for requests.
-    faults : tuple of Fault
-    seed : int
-        Of everything that is left to chance.
-    """
-
-    scenes: tuple[str, ...]
+    scenes: tuple[str, ...]  # one after the other: "train", "resume", or a protocol for requests
     faults: tuple[Fault, ...] = ()
-    seed: int = 0
+    seed: int = 0  # of everything that is left to chance
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a schedule.
-
-    Attributes
-    ----------
-    schedule : Schedule
-    verdict : Verdict
-    n_faults : int
-        The faults whose event came.
-    journal : list of (str, str)
-        Every event.
-    digest : str
-        Of everything that was on its way, to the byte.
-    said : list of str
-        What each scene ended with: nothing, or an error's words.
-    """
+    """What became of a schedule."""
 
     schedule: Schedule
     verdict: Verdict
-    n_faults: int
-    journal: list[tuple[str, str]]
-    digest: str
-    said: list[str]
+    n_faults: int  # the faults whose event came
+    journal: list[tuple[str, str]]  # every event
+    digest: str  # of everything that was on its way, to the byte
+    said: list[str]  # what each scene ended with: nothing, or an error's words
 
 
 class Rehearsal:

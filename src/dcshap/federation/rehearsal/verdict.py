@@ -27,25 +27,15 @@ __all__ = ["Verdict", "check_books", "check_folders", "digest_of"]
 
 @dataclass
 class Verdict:
-    """What did not hold, a sentence each.
+    """What did not hold, a sentence each."""
 
-    Attributes
-    ----------
-    hung : list of str
-        What neither ended nor failed in words within its time.
-    wrong : list of str
-        A model, prediction or explanation that is not the fault-free twin's.
-    lost : list of str
-        What was trained before and no longer answers, a ledger that is not whole, a message that left without a line
-        in it, a state that is half-written.
-    overdrawn : list of str
-        A budget that was exceeded.
-    """
-
-    hung: list[str] = field(default_factory=list)
+    hung: list[str] = field(default_factory=list)  # what neither ended nor failed in words within its time
+    # A model, prediction or explanation that is not the fault-free twin's.
     wrong: list[str] = field(default_factory=list)
+    # What was trained before and no longer answers, a ledger that is not whole, a message that left without a line in
+    # it, a state that is half-written.
     lost: list[str] = field(default_factory=list)
-    overdrawn: list[str] = field(default_factory=list)
+    overdrawn: list[str] = field(default_factory=list)  # a budget that was exceeded
 
     def __bool__(self) -> bool:
         """Whether anything did not hold."""

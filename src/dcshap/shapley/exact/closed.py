@@ -26,17 +26,10 @@ _UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 
 @dataclass(frozen=True)
 class ClosedValues:
-    """Values of some samples, and how far they may be off.
+    """Values of some samples, and how far they may be off."""
 
-    Parameters
-    ----------
-    values : array of shape (n, n_players, K)
-    error : array of shape (n,)
-        A bound on the error of every value of the sample; infinite where there are none.
-    """
-
-    values: FloatArray
-    error: FloatArray
+    values: FloatArray  # (n, n_players, K)
+    error: FloatArray  # (n,), a bound on the error of every value of the sample; infinite where there are none
 
 
 def closed_values(points: Points, form: Form, samples: IntArray, n_outputs: int, *, blocks: Blocks) -> ClosedValues:

@@ -34,24 +34,13 @@ LADDERS = {
 
 @dataclass(frozen=True)
 class FourierSum:
-    """`g(u) ≈ constant + Re Σ_m c_m exp(i ω_m · (u − centre))` on a box.
+    """`g(u) ≈ constant + Re Σ_m c_m exp(i ω_m · (u − centre))` on a box."""
 
-    Parameters
-    ----------
-    centre : array of shape (r,)
-    frequencies : array of shape (T, r)
-    coefficients : array of complex of shape (T, F)
-    error : array of shape (F,)
-        How far the sum is from the function anywhere in the box.
-    scale : array of shape (F,)
-        The function's largest magnitude there.
-    """
-
-    centre: FloatArray
-    frequencies: FloatArray
-    coefficients: ComplexArray
-    error: FloatArray
-    scale: FloatArray
+    centre: FloatArray  # (r,)
+    frequencies: FloatArray  # (T, r)
+    coefficients: ComplexArray  # (T, F)
+    error: FloatArray  # (F,), how far the sum is from the function anywhere in the box
+    scale: FloatArray  # (F,), the function's largest magnitude there
 
 
 def fourier_sum(function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray) -> FourierSum | None:

@@ -27,22 +27,12 @@ _UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 
 @dataclass(frozen=True)
 class Waves:
-    """`g(u) ≈ constant + Re Σ_m c_m exp(i m ω (u − centre))` on an interval, m from 1.
+    """`g(u) ≈ constant + Re Σ_m c_m exp(i m ω (u − centre))` on an interval, m from 1."""
 
-    Parameters
-    ----------
-    frequency : float
-        `ω`.
-    centre : float
-    coefficients : array of complex of shape (M, F)
-    error : array of shape (F,)
-        How far the sum is from the function anywhere in the interval.
-    """
-
-    frequency: float
+    frequency: float  # `ω`
     centre: float
-    coefficients: ComplexArray
-    error: FloatArray
+    coefficients: ComplexArray  # (M, F)
+    error: FloatArray  # (F,), how far the sum is from the function anywhere in the interval
 
 
 @lru_cache(maxsize=4096)

@@ -138,28 +138,14 @@ class _Factors(NamedTuple):
 
 @dataclass(frozen=True)
 class _Points:
-    """What is known at Chebyshev points of [−reach, reach], of Q nodes of products.
-
-    Attributes
-    ----------
-    reach : float
-    frequencies : array of shape (T,)
-    rule : Quadrature
-        Its nodes, and which frequency each is for.
-    factors : _Factors
-        At the points.
-    off : array of shape (2, Q)
-        How far polynomials are from logarithms and shares anywhere between the points.
-    largest : array of shape (Q,)
-        The largest magnitude of a share.
-    """
+    """What is known at Chebyshev points of [−reach, reach], of Q nodes of products."""
 
     reach: float
-    frequencies: FloatArray
-    rule: Quadrature
-    factors: _Factors
-    off: FloatArray
-    largest: FloatArray
+    frequencies: FloatArray  # (T,)
+    rule: Quadrature  # its nodes, and which frequency each is for
+    factors: _Factors  # at the points
+    off: FloatArray  # (2, Q), how far polynomials are from logarithms and shares anywhere between the points
+    largest: FloatArray  # (Q,), the largest magnitude of a share
 
     @classmethod
     def of(cls, reach: float, frequencies: FloatArray, rule: Quadrature) -> _Points:

@@ -27,20 +27,11 @@ __all__ = ["OwenPlan"]
 
 @dataclass(frozen=True)
 class OwenPlan:
-    """The enumerations that one sample's Owen values need.
-
-    Parameters
-    ----------
-    sample : int
-    blocks : tuple of tuples of int
-        The active players of each block that has any.
-    inside : tuple of int
-        Positions in `blocks` of those whose own players are to be told apart.
-    """
+    """The enumerations that one sample's Owen values need."""
 
     sample: int
-    blocks: Unions
-    inside: tuple[int, ...]
+    blocks: Unions  # the active players of each block that has any
+    inside: tuple[int, ...]  # positions in `blocks` of those whose own players are to be told apart
 
     @cached_property
     def enumerations(self) -> list[Enumeration]:
