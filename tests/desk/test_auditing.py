@@ -33,13 +33,14 @@ def test_the_journal_says_who_looked_at_which_explanation_when(desk, officer, au
 
 def test_organisations_of_a_horizontal_run_agree_to_the_last_digits(auditor):
     page = text_of(auditor.get("/audit/agreement").text)
-    assert "north, south" in page
+    assert "explained by Test Bank, south" in page
+    assert "They say the same" in page
     assert float(page.split("difference (RMSE)")[1].split()[0]) < 1e-9
 
 
 def test_organisations_of_a_vertical_run_agree_on_every_partys_sum(bank):
     page = text_of(Browser(bank, Role.AUDITOR).get("/audit/agreement").text)
-    assert "bank, shop" in page
+    assert "explained by Test Bank, Corner Shop" in page
     assert float(page.split("difference (RMSE)")[1].split()[0]) < 1e-9
 
 

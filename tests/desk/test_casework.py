@@ -14,6 +14,7 @@ from dcshap.desk.enquiries import ANSWERS
 from dcshap.desk.exposition import exposed
 from dcshap.desk.onsite import HorizontalCases, Source
 from dcshap.desk.pages.hypotheses import _decisions
+from dcshap.desk.vocabulary import Organisation
 from dcshap.exceptions import InputError
 from tests.desk.conftest import vertical_desk
 from tests.desk.people import WORDS, Browser, handle, horizontal, make_desk, people, schema, table, text_of
@@ -190,3 +191,42 @@ def test_a_stored_explanation_is_read_as_it_was_made(desk, officer):
     assert again is not None
     assert again.explanation.values.tolist() == kept.explanation.values.tolist()
     assert (again.answer, again.receipt, again.opening) == (kept.answer, kept.receipt, kept.opening)
+
+
+def test_vertical_cases_can_be_compared_with_a_population_and_the_choice_is_recorded(bank):
+    officer, place = Browser(bank, Role.OFFICER), f"/cases/{handle(bank)}"
+    assert "A population" in officer.get(place).text
+    page = text_of(officer.get(f"{place}?compared=background").text)
+    assert "Compared with a synthetic population" in page
+    assert "✓ equal" in page
+    assert "Compared with Contribution" not in page  # there is no single value to name
+    looked = [json.loads(line.detail)["compared"] for line in bank.journal.lines() if line.act == "looked"]
+    assert looked == ["anchor", "background"]
+
+
+def test_a_feature_that_is_as_in_the_typical_case_is_said_to_be_so(desk, officer):
+    typical = desk.library.explain(handle(desk), "C0", reference="anchor")[0].explanation.reference["job"].iloc[0]
+    jobs = people()["job"]
+    for job in jobs.unique():
+        page = text_of(officer.get(f"/cases/{handle(desk, jobs.index[jobs == job][0])}").text)
+        assert ("= typical" in page) == (job == typical)
+
+
+def test_what_an_organisation_holds_is_said_in_the_language_of_the_letter(bank):
+    held = Organisation("Corner Shop", {"en": "purchases", "de": "Einkäufe"})
+    bank.words = replace(WORDS, category={"en": "accounts", "de": "Konten"}, organisations={"shop": held})
+    officer, place = Browser(bank, Role.OFFICER), f"/cases/{handle(bank)}/notice"
+    german, english = (text_of(officer.get(f"{place}/{language}").text) for language in ("de", "en"))
+    assert "Test Bank: Konten" in german
+    assert "Corner Shop: Einkäufe" in german
+    assert "Corner Shop: purchases" in english
+
+
+@pytest.mark.parametrize(("chance", "said"), [(0.497, "just under 50"), (0.503, "just over 50"), (0.62, "about 62")])
+def test_a_chance_next_to_the_line_does_not_read_as_one_on_it(desk, chance, said):
+    kept = desk.library.explain(handle(desk), "C0", reference="anchor")[0]
+    total = kept.explanation.values.sum(axis=1)
+    base = np.array([[1 - chance, chance]]) - total
+    shown = exposed(replace(kept, explanation=replace(kept.explanation, base_values=base)), desk.words)
+    assert said in shown.meaning
+    assert ("at or above" in shown.meaning) == (chance >= 0.5)

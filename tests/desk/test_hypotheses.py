@@ -112,3 +112,15 @@ def test_dates_and_missing_cells_can_be_changed_too(tmp_path):
     assert wrong.status_code == 422
     assert "must be a date" in wrong.text
     made.close()
+
+
+def test_a_cell_beyond_the_agreed_range_is_said_and_stays_unless_it_is_changed(north, tmp_path):
+    rows = people().iloc[:1].assign(age=300)
+    made = make_desk(tmp_path, HorizontalCases(Source(lambda: north, lambda: 0), "north", rows))
+    officer, place = Browser(made, Role.OFFICER), f"/cases/{handle(made)}/what-if"
+    form = officer.get(place).text
+    assert "Is 300, beyond the agreed" in form
+    age = form.split('name="age" value="')[1].split('"')[0]
+    page = text_of(officer.post(place, {"age": age, "income": "4500"}).text)
+    assert "age = 300" in page
+    made.close()

@@ -5,15 +5,18 @@ import shutil
 import subprocess
 import zlib
 from base64 import a85decode
+from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 
 from dcshap import HorizontalCollaboration, Schema, shapley_values
-from dcshap.desk.notice import Case, notice
+from dcshap.desk.notice import Case, notice, pdf
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
 from dcshap.languages import LANGUAGES
@@ -24,6 +27,17 @@ DECISIONS = {
     "de": "Ihr Antrag wurde abgelehnt.",
     "ja": "お申し込みはお断りすることとなりました。",
 }
+
+
+@pytest.fixture(autouse=True)
+def fonts(monkeypatch, tmp_path):
+    """A machine whose only fonts lie in a folder that is empty at first."""
+    folder = tmp_path / "fonts"
+    folder.mkdir()
+    monkeypatch.setattr(pdf, "FOLDERS", (str(folder),))
+    pdf._found_font.cache_clear()
+    yield folder
+    pdf._found_font.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +208,21 @@ def test_a_comparison_with_a_population_says_how_many(case, collaboration):
     assert "with 7 cases" in notice(case(explanation=compared)).parts[2].before[0]
 
 
+def test_a_japanese_font_that_the_machine_has_is_embedded_and_a_broken_one_passed_over(case, fonts):
+    letter = notice(case("ja"), language="ja")
+    without = letter.pdf()
+    assert b"HeiseiKakuGo" in without
+    (fonts / "ipaexg.ttf").write_bytes(b"nothing")
+    dejavu = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf"
+    (fonts / "deeper").mkdir()
+    shutil.copy(dejavu, fonts / "deeper" / "ipag.ttf")
+    pdf._found_font.cache_clear()
+    embedded = letter.pdf()
+    assert b"HeiseiKakuGo" not in embedded
+    assert b"DejaVuSansMono" in embedded
+    assert embedded == letter.pdf(font=fonts / "deeper" / "ipag.ttf")
+
+
 def test_a_font_that_is_none_is_refused(case, tmp_path):
     (tmp_path / "font.ttf").write_bytes(b"nothing")
     with pytest.raises(InputError, match="TrueType"):
@@ -203,3 +232,10 @@ def test_a_font_that_is_none_is_refused(case, tmp_path):
 def test_an_unknown_language_is_refused(case):
     with pytest.raises(InputError, match="`language` must be"):
         notice(case(), language="xx")
+
+
+def test_a_chance_next_to_a_line_is_written_with_its_tenth(case, explained):
+    base = np.array([[0.503, 0.497]]) - explained.values.sum(axis=1)
+    nearly = replace(explained, base_values=base)
+    assert "49.7" in notice(case(explanation=nearly, output=1)).html
+    assert "49,7" in notice(case("de", explanation=nearly, output=1), language="de").html

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -135,3 +136,18 @@ def test_what_is_no_receipt_is_refused_in_words(auditor):
     answer = auditor.post("/receipts", {"one": "{}", "other": "x"})
     assert answer.status_code == 422
     assert "must be one line of JSON" in answer.text
+
+
+def test_a_person_is_told_that_something_sensitive_counts_though_no_reason_names_it(desk, person):
+    page = text_of(person.get("/mine").text)
+    why = page.split("Why")[1].split("How the parts add up")[0]
+    assert "Age" not in why
+    assert "What is marked as sensitive is not named" in why
+    desk.words = replace(desk.words, sensitive=())
+    other = next(r for r in desk.cases.records() if desk.cases.row(r)["age"].iloc[0] == typical_age(desk))
+    page = text_of(Browser(desk, Role.PERSON, handle=handle(desk, other)).get("/mine").text)
+    assert "What is marked as sensitive" not in page
+
+
+def typical_age(desk):
+    return desk.library.explain(handle(desk), "C0", reference="anchor")[0].explanation.reference["age"].iloc[0]

@@ -52,6 +52,7 @@ def desk(
     ] = None,
     what_ifs: Annotated[int, typer.Option(help="Questions “what if” of an officer in a day.")] = 100,
     audit: Annotated[Path | None, typer.Option(help="What `dcshap audit --json` printed, for the auditor.")] = None,
+    font: Annotated[Path | None, typer.Option(help="A TrueType font to embed in Japanese letters.")] = None,
     host: Annotated[str, typer.Option(help="Where to listen; beyond loopback with HTTPS only.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = PORT,
     certificate: Annotated[Path | None, typer.Option(help="For HTTPS: the certificate, as PEM.")] = None,
@@ -90,6 +91,7 @@ def desk(
         what_ifs=what_ifs,
         mail=None if run is None else place.parent / f"{Path(run).name}.desk-mail",
         audit=None if audit is None else _audit(audit),
+        font=font,
     )
     _make_accounts(opened, account or [])
     opening = Opening(opened, port=port, **where)

@@ -108,7 +108,7 @@ class _Door:
             if page.method == "GET":
                 return see("/")
             raise RefusedError(
-                HTTPStatus.FORBIDDEN, "Your session has ended", "Nothing was changed. Come in again, and send it again."
+                HTTPStatus.FORBIDDEN, "Your session has ended", "Nothing was changed. Log in again, and send it again."
             )
         if page.roles and visit.session is not None and visit.session.role not in page.roles:
             raise RefusedError(HTTPStatus.FORBIDDEN, "This page is not for you", "Your role does not include it.")

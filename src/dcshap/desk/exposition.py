@@ -15,6 +15,7 @@ from dcshap.explanation import PartyExplanation
 from dcshap.report.reading import one_sample, ways_of
 from dcshap.report.texts import decimals_for, fixed, signed
 from dcshap.shapley.reasons import Reason
+from dcshap.shapley.telling.likeness import TYPICAL
 
 __all__ = ["Bar", "Exposition", "exposed", "prediction_text", "spoken"]
 
@@ -68,6 +69,7 @@ class Exposition:
     answer: str  # empty where only the explanation can tell
     sum_holds: bool
     reasons: tuple[Reason, ...]
+    unnamed: bool  # whether something contributes that is not named among the reasons
     to_be_asked: tuple[Organisation, ...]
     compared_with: str
     how: str
@@ -78,7 +80,7 @@ def spoken(explanation: PartyExplanation, words: Vocabulary, language: str = "en
     names = {name: words.label(name, language) for name in explanation.feature_names}
     bars = {}
     for bar, parties in explanation.bars.items():
-        about = [words.about(party) for party in parties]
+        about = [words.about(party, language) for party in parties]
         names[bar] = "; ".join(f"{each.name}: {each.category}" for each in about)
         bars[names[bar]] = tuple(each.name for each in about)
     return replace(
@@ -104,9 +106,8 @@ def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> 
     shown = one_sample(explanation, 0, output, max_features=None)
     at = int(explanation.chosen_outputs(output)[0])
     decimals = decimals_for(max(abs(shown.base), abs(shown.prediction), *(abs(bar.value) for bar in shown.bars)))
-    reasons = explanation.reasons(
-        MOST_REASONS, output=output, outcome=words.subject_in() or None, without=[words.label(name) for name in without]
-    )
+    hidden = [words.label(name) for name in without]
+    reasons = explanation.reasons(MOST_REASONS, output=output, outcome=words.subject_in() or None, without=hidden)
     holders = {words.about(party).name: words.about(party) for p in kept.explanation.bars.values() for party in p}
     asked = [holders[name] for reason in reasons for name in (reason.party or "").split(", ") if name in holders]
     cells, typical = _cells(explanation.data, explanation), _cells(explanation.reference, explanation)
@@ -117,7 +118,7 @@ def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> 
             bar.name,
             cells.get(bar.name, ""),
             typical.get(bar.name, ""),
-            signed(bar.value, decimals),
+            TYPICAL if bar.same else signed(bar.value, decimals),
             scale.at(ends[row]),
             scale.at(ends[row + 1]),
             "none" if bar.value == 0 else "up" if bar.value > 0 else "down",
@@ -141,6 +142,7 @@ def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> 
         answer="" if answer is None else fixed(answer, decimals),
         sum_holds=answer is None or abs(answer - shown.prediction) <= SUM_TOLERANCE * max(1.0, abs(answer)),
         reasons=reasons,
+        unnamed=any(bar.value != 0 for bar in shown.bars if bar.name in hidden),
         to_be_asked=tuple(asked),
         compared_with=COMPARED_WITH.get(kept.reference, kept.reference),
         how=ways_of(explanation),
@@ -170,7 +172,10 @@ def _meaning(explanation: PartyExplanation, value: float, output: str, words: Vo
         return f"The model predicts {subject}: {prediction_text(value, percent=False)}."
     relation = "at or above" if value >= words.threshold else "below"
     line = f"{100 * words.threshold:g} %"
-    share = f"Of 100 cases like this one, the model expects {subject} in about {100 * value:.0f}."
+    whole, near = round(100 * value), "about"
+    if whole == 100 * words.threshold and value != words.threshold:
+        near = "just over" if value > words.threshold else "just under"
+    share = f"Of 100 cases like this one, the model expects {subject} in {near} {whole}."
     return f"{share} That is {relation} the line of {line} at which the decision changes."
 
 

@@ -110,6 +110,7 @@ class FederationCases(Cases):
     """
 
     kind = "federation"
+    references = ("anchor", "background")
     asks_at_once = True
 
     def __init__(

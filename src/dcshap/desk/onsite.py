@@ -234,6 +234,7 @@ class VerticalCases(_RunCases):
     """
 
     kind = "vertical"
+    references = ("anchor", "background")
 
     def __init__(self, source: Source, party: str, tables: Mapping[str, pd.DataFrame]) -> None:
         if party not in tables:

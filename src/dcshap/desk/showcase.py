@@ -93,7 +93,8 @@ def _north(X: pd.DataFrame, y: Any, *, people: pd.DataFrame, folder: Path, schem
     parts = datasets.label_skew(y, random_state=seed)
     parties = {name: (X.iloc[rows], y.iloc[rows]) for name, rows in zip(("north", "south"), parts, strict=True)}
     run = HorizontalCollaboration(LogisticRegression(max_iter=1000), schema=schema, random_state=seed).fit(parties)
-    words = _words("North Bank", "north@example.org", "your application", {})
+    application = {"en": "your application", "de": "Ihr Antrag", "ja": "申込内容"}
+    words = _words("North Bank", "north@example.org", application, {})
     return Stand(
         "North Bank, which holds all columns of its own people",
         _desk(folder / "north", HorizontalCases(_source(run), "north", people), words),
@@ -107,9 +108,11 @@ def _bank_and_shop(
     run = VerticalCollaboration(LogisticRegression(max_iter=1000), schema=schema, random_state=seed)
     run.fit({name: X[held] for name, held in columns.items()}, y, label_party="bank")
     tables = {name: people[held] for name, held in columns.items()}
-    about = {
-        "bank": {"name": "City Bank", "category": "work and schooling", "contact": "bank@example.org"},
-        "shop": {"name": "Corner Shop", "category": "household and purchases", "contact": "shop@example.org"},
+    work = {"en": "work and schooling", "de": "Arbeit und Ausbildung", "ja": "職業と学歴"}
+    household = {"en": "household and purchases", "de": "Haushalt und Einkäufe", "ja": "世帯と購買履歴"}
+    about: dict[str, Any] = {
+        "bank": {"name": "City Bank", "category": work, "contact": "bank@example.org"},
+        "shop": {"name": "Corner Shop", "category": household, "contact": "shop@example.org"},
     }
     stands = []
     for name, other in (("bank", "shop"), ("shop", "bank")):
@@ -120,11 +123,13 @@ def _bank_and_shop(
             _words(me["name"], me["contact"], me["category"], them),
             mail=folder / "mail",
         )
-        stands.append(Stand(f"{me['name']}, which holds {me['category']}; {them[other]['name']} holds the rest", desk))
+        stands.append(
+            Stand(f"{me['name']}, which holds {me['category']['en']}; {them[other]['name']} holds the rest", desk)
+        )
     return stands
 
 
-def _words(organisation: str, contact: str, category: str, others: Mapping[str, Any]) -> Vocabulary:
+def _words(organisation: str, contact: str, category: Mapping[str, str], others: Mapping[str, Any]) -> Vocabulary:
     own = {"organisation": organisation, "contact": contact, "category": category, "organisations": others}
     return Vocabulary.of({**DECISIONS, **own}, where="The demonstration")
 

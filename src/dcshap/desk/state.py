@@ -77,6 +77,8 @@ class Desk:
         What `dcshap audit` found about this party: its `verdict` and `lines`.
     tokens : mapping of launch token to Entry
         For demonstrations only.
+    font : Path, optional
+        A TrueType font for Japanese letters, instead of one that is found on this machine.
     """
 
     folder: Path
@@ -87,6 +89,7 @@ class Desk:
     mail: Path | None = None
     audit: Mapping[str, Any] | None = None
     tokens: Mapping[str, Entry] = field(default_factory=dict)
+    font: Path | None = None
 
     def __post_init__(self) -> None:
         self.require_output(self.cases.output_names)
@@ -125,6 +128,10 @@ class Desk:
         names = self.cases.output_names
         chosen = chosen_outputs(answers, names or [""] * answers.shape[1], self.words.output_among(names))
         return answers[np.arange(len(answers)), chosen]
+
+    def named(self, party: str) -> str:
+        """What a party is called, the own one included."""
+        return (self.words.organisation or party) if party == self.cases.party else self.words.about(party).name
 
     def require_output(self, names: Sequence[str]) -> None:
         """Refuse words that name an output that the model lacks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,13 @@ class Organisation:
     Attributes
     ----------
     name : str
-    category : str
+    category : str or mapping of language to str
         What kind of data it holds, in words: "purchases and payments".
     contact : str
     """
 
     name: str
-    category: str = "data of its own"
+    category: Spoken = "data of its own"
     contact: str = ""
     key: str = ""  # the fingerprint of its desk's key, where it was told by another way
 
@@ -42,7 +42,7 @@ class Vocabulary:
     ----------
     organisation : str
         Whose desk it is.
-    category : str
+    category : str or mapping of language to str
         What kind of data it holds, in words.
     subject : str or mapping of language to str
         What is predicted: "income above 50K".
@@ -67,7 +67,7 @@ class Vocabulary:
     """
 
     organisation: str = ""
-    category: str = ""
+    category: Spoken = ""
     subject: Spoken = ""
     output: str = ""
     threshold: float = 0.5
@@ -100,7 +100,7 @@ class Vocabulary:
         given = dict(content)
         try:
             given["organisations"] = {
-                str(party): Organisation(**({"name": str(party)} | dict(about)))
+                str(party): Organisation(**({"name": str(party)} | _categorised(dict(about), where)))
                 for party, about in dict(given.get("organisations", {})).items()
             }
             given["changeable"] = tuple(map(str, given.get("changeable", ())))
@@ -110,8 +110,8 @@ class Vocabulary:
             given["days"] = None if given.get("days") is None else int(given["days"])
         except (TypeError, ValueError) as error:
             raise InputError(f"{where} must have the form that docs/desk.md shows.") from error
-        texts = ("organisation", "category", "output", "contact", "authority")
-        spoken = {name: _spoken(given.get(name, ""), where) for name in ("subject", "above", "below")}
+        texts = ("organisation", "output", "contact", "authority")
+        spoken = {name: _spoken(given.get(name, ""), where) for name in ("category", "subject", "above", "below")}
         return cls(**given | {name: str(given.get(name, "")) for name in texts} | spoken)
 
     def output_among(self, names: Sequence[str]) -> str | None:
@@ -122,9 +122,14 @@ class Vocabulary:
         """A column's name for people."""
         return _in(self.labels.get(column, column.replace("_", " ").replace("-", " ")), language)
 
-    def about(self, party: str) -> Organisation:
-        """Another organisation."""
-        return self.organisations.get(party, Organisation(party))
+    def about(self, party: str, language: str = "en") -> Organisation:
+        """Another organisation, with what it holds in a language."""
+        found = self.organisations.get(party, Organisation(party))
+        return replace(found, category=_in(found.category, language))
+
+    def category_in(self, language: str = "en") -> str:
+        """What kind of data the own organisation holds, in words."""
+        return _in(self.category, language)
 
     def decision(self, value: float, language: str = "en") -> str:
         """What is decided of a prediction, in words."""
@@ -138,6 +143,10 @@ class Vocabulary:
 def _in(text: Spoken, language: str) -> str:
     """A text in a language; in the first it is given in, where it is not given in that one."""
     return text if isinstance(text, str) else text.get(language) or next(iter(text.values()), "")
+
+
+def _categorised(about: dict[str, Any], where: str) -> dict[str, Any]:
+    return about | ({"category": _spoken(about["category"], where)} if "category" in about else {})
 
 
 def _columns(given: Any) -> tuple[str, ...] | None:

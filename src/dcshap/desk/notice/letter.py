@@ -10,6 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from dcshap._tables import plain_value
 from dcshap.desk.notice.pdf import pdf_of
 from dcshap.explanation.receipt import Receipt
 from dcshap.explanation.statement import PartyExplanation
@@ -120,7 +121,7 @@ class Notice:
         Parameters
         ----------
         font : path, optional
-            A TrueType font to embed for Japanese. Without one the viewer's own is used.
+            A TrueType font to embed for Japanese. By default an open one of this machine, else the viewer's own.
         """
         return pdf_of(self, font=font)
 
@@ -157,7 +158,8 @@ def _decision(case: Case, texts: Wording) -> Part:
     if not explained.are_probabilities:
         return Part(heading, (case.decision, texts.say("notice.decision.assessed")))
     at = int(explained.chosen_outputs(case.output)[0])
-    percent = f"{100 * float(f'{explained.predictions[0, at]:.9g}'):.0f}"
+    # With a digit after the point, so that a chance just below a line does not read as one on it.
+    percent = texts.number(plain_value(float(f"{100 * float(f'{explained.predictions[0, at]:.9g}'):.1f}")))
     name = case.outcome or explained.output_names[at]
     return Part(heading, (case.decision, texts.say("notice.decision.automated", name=name, percent=percent)))
 

@@ -6,6 +6,7 @@ import io
 import itertools
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -36,8 +37,15 @@ from dcshap.languages import wording
 
 __all__ = ["Letter", "pdf_of"]
 
-# DejaVu comes with matplotlib, and is embedded. Heisei is a font that viewers of PDF have, so that nothing is.
+# DejaVu comes with matplotlib, and is embedded. Heisei is a font that most viewers of PDF have, or replace by one of
+# theirs: it is named, not embedded, where this machine has no Japanese font that may be.
 PLAIN, BOLD, JAPANESE = "DejaVuSans", "DejaVuSans-Bold", "HeiseiKakuGo-W5"
+# Japanese fonts with an open licence, by the names of their files, and where systems keep fonts.
+OPEN_FONTS = (
+    *("ipaexg.ttf", "ipag.ttf", "ipagp.ttf", "TakaoGothic.ttf", "TakaoExGothic.ttf", "VL-Gothic-Regular.ttf"),
+    *("BIZUDGothic-Regular.ttf", "NotoSansJP-Regular.ttf", "mplus-1p-regular.ttf", "DroidSansFallbackFull.ttf"),
+)
+FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts", "/Library/Fonts")
 MARGIN, FOOT = 20 * mm, 16 * mm
 WIDTH = A4[0] - 2 * MARGIN - 12  # a frame of reportlab's has a padding of 6 points
 GREY = HexColor("#555555")
@@ -84,10 +92,11 @@ def pdf_of(letter: Letter, *, font: str | Path | None = None) -> bytes:
     ----------
     letter : Letter
     font : path, optional
-        A TrueType font to embed for Japanese, and whatever else DejaVu has no signs for.
+        A TrueType font to embed for Japanese, and whatever else DejaVu has no signs for. By default one with an open
+        licence that this machine has; where it has none, nothing is embedded and the viewer's own is used.
     """
     _register_fonts()
-    setting = Setting(letter.language, JAPANESE if font is None else _given_font(Path(font)))
+    setting = Setting(letter.language, _found_font() if font is None else _given_font(Path(font)))
     pages = _build(letter, setting, pages=0)[1]  # the number of pages is known once they are set
     return _build(letter, setting, pages=pages)[0]
 
@@ -196,6 +205,17 @@ def _register_fonts() -> None:
     for name in (PLAIN, BOLD):
         pdfmetrics.registerFont(TTFont(name, folder / f"{name}.ttf"))
     pdfmetrics.registerFont(UnicodeCIDFont(JAPANESE))
+
+
+@cache
+def _found_font() -> str:
+    """A font of this machine that may be embedded, or the one that viewers have."""
+    here = {file.name: file for folder in FOLDERS for file in Path(folder).expanduser().rglob("*.ttf")}
+    for name in OPEN_FONTS:
+        if name in here:
+            with suppress(InputError):
+                return _given_font(here[name])
+    return JAPANESE
 
 
 @cache

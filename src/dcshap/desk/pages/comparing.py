@@ -44,13 +44,18 @@ def _compared(desk: Desk, visit: Visit, most: int) -> dict[str, Any]:
     handles = [desk.library.handle_of(record) or "" for record in drawn]
     desk.journal.record(visit.note("compared organisations", cases=handles))
     found = desk.cases.agreement(drawn) if drawn else None
-    return {"found": found, "rows": _rows(found), "n": len(drawn)}
-
-
-def _rows(found: Compared | None) -> list[Any]:
     if found is None:
-        return []
-    return list(found.disagreement.to_frame().sort_values("rmse", ascending=False).to_dict(orient="records"))
+        return {"n": len(drawn)}
+    who = [desk.named(name) for name in found.disagreement.parties]
+    return {"found": found, "rows": _rows(desk, found), "n": len(drawn), "who": who}
+
+
+def _rows(desk: Desk, found: Compared) -> list[Any]:
+    """A row for each feature, or vertically for what each organisation holds."""
+    frame = found.disagreement.to_frame().sort_values("rmse", ascending=False)
+    if desk.cases.kind != "horizontal":
+        frame["feature"] = [desk.named(name) for name in frame["feature"]]
+    return list(frame.to_dict(orient="records"))
 
 
 @pages.get("/audit/controls", Role.AUDITOR)
@@ -80,13 +85,13 @@ def compare_controls(desk: Desk, visit: Visit) -> Response:
         return _page(desk, visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, wrong=str(error))
     compared = [compare(*pair, root=desk.cases.authority) for pair in zip(mine, theirs, strict=True)]
     sentences = [each.sentence for found in compared for each in found.findings if each.outcome != "same"]
-    told = {"theirs": theirs[0].party, "signer": theirs[0].signer, "n": len(mine)}
+    told: dict[str, Any] = {"theirs": desk.named(theirs[0].party), "signer": theirs[0].signer, "n": len(mine)}
     told |= {"same": sum(found.same for found in compared), "differences": list(dict.fromkeys(sentences))}
     return _page(desk, visit, controls=told)
 
 
 def _page(desk: Desk, visit: Visit, *, status: HTTPStatus = HTTPStatus.OK, **told: Any) -> Response:
-    nothing: dict[str, Any] = {"found": None, "rows": [], "n": 0, "controls": None, "wrong": ""}
+    nothing: dict[str, Any] = {"found": None, "rows": [], "who": [], "n": 0, "controls": None, "wrong": ""}
     return desk.renderer.page(
         visit,
         "agreement.html",
@@ -94,7 +99,8 @@ def _page(desk: Desk, visit: Visit, *, status: HTTPStatus = HTTPStatus.OK, **tol
         vertical=desk.cases.kind != "horizontal",
         asks=desk.cases.asks_at_once,
         known=min(ASKED, len(desk.library.records())) if desk.cases.asks_at_once else 0,
-        parties=sorted({desk.cases.party, *desk.cases.organisations}),
+        parties=[desk.named(name) for name in sorted({desk.cases.party, *desk.cases.organisations})],
+        others=[desk.named(name) for name in desk.cases.organisations],
         certified=desk.cases.authority is not None,
         **(nothing | told),
     )

@@ -23,7 +23,7 @@ from dcshap.explanation.changes import Change, smallest_change
 from dcshap.explanation.contrast import contrast
 from dcshap.report.texts import decimals_for, fixed, signed
 from dcshap.schema.columns import Category, Column, Date
-from dcshap.schema.typed import bounds_typed, typed
+from dcshap.schema.typed import bounds_typed, cell_of, typed
 
 __all__ = ["pages"]
 
@@ -43,6 +43,7 @@ class _Input:
     kind: str = "number"
     low: str = ""
     high: str = ""
+    note: str = ""
     changeable: bool = False
 
 
@@ -60,7 +61,9 @@ def _input(words: Vocabulary, column: Column, code: float) -> _Input:
     low, high = bounds_typed(column)
     days = isinstance(column, Date) and len(low) == len(high) == len("2026-01-31")  # a moment is typed as text
     kind = "date" if days else "text" if isinstance(column, Date) else "number"
-    return _Input(column.name, kind=kind, low=low, high=high, **about)
+    outside = not np.isnan(code) and not column.low <= code <= column.high
+    note = f"Is {plain_value(cell_of(column, code))}, beyond the agreed {low} to {high}." if outside else ""
+    return _Input(column.name, kind=kind, low=low, high=high, note=note, **about)
 
 
 def _budget(desk: Desk, visit: Visit) -> dict[str, Any]:

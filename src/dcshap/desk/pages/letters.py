@@ -62,7 +62,7 @@ def _file(desk: Desk, visit: Visit, case: Case) -> Response:
     if form not in ("pdf", "html"):
         raise RefusedError.unknown()
     written = _written(desk, visit, case)
-    content: bytes = written.pdf() if form == "pdf" else written.html.encode()
+    content: bytes = written.pdf(font=desk.font) if form == "pdf" else written.html.encode()
     media = "application/pdf" if form == "pdf" else "text/html; charset=utf-8"
     named = {"Content-Disposition": f'attachment; filename="notice-{written.language}.{form}"'}
     return Response(content, media_type=media, headers=named)
@@ -87,7 +87,7 @@ def _decided(desk: Desk, case: Case, kept: Kept, language: str, *, hidden: Seque
     output = words.output_among(explanation.output_names)
     at = int(explanation.chosen_outputs(output)[0])
     organisation = words.organisation or desk.cases.party
-    others = [words.about(party) for party in desk.cases.organisations]
+    others = [words.about(party, language) for party in desk.cases.organisations]
     return Decided(
         identifier=case.record,
         decided=date.fromisoformat(kept.made[:10]),
@@ -99,7 +99,7 @@ def _decided(desk: Desk, case: Case, kept: Kept, language: str, *, hidden: Seque
         output=output,
         outcome=words.subject_in(language) or None,
         sensitive=[words.label(name, language) for name in hidden],
-        contributors={organisation: words.category} | {each.name: each.category for each in others},
+        contributors={organisation: words.category_in(language)} | {each.name: str(each.category) for each in others},
         days=words.days,
         authority=words.authority,
         receipt=replace(Receipt.from_json(kept.receipt), opening=kept.opening) if kept.receipt else None,
