@@ -12,7 +12,8 @@ from dcshap.desk.accounts import Role
 from dcshap.desk.application import create_app
 from dcshap.desk.guard import HEADERS, LARGEST_BODY
 from dcshap.desk.pages import PAGES
-from dcshap.desk.server import Opening, _WithoutData
+from dcshap.desk.server import Opening, _keep_data_out_of_log, _WithoutData
+from dcshap.desk.state import Entry
 from dcshap.exceptions import InputError
 from tests.desk.people import HOST, ORIGIN, Browser, handle
 
@@ -147,3 +148,28 @@ def test_over_https_cookies_are_secure_and_browsers_stay_with_https(desk):
     assert cookie.startswith("__Host-")
     for flag in ("HttpOnly", "Secure", "SameSite=strict", "Path=/"):
         assert flag in cookie
+
+
+def test_what_a_form_brings_that_cannot_be_kept_is_left_out(desk):
+    person = Browser(desk, Role.PERSON, handle=handle(desk))
+    assert person.post("/mine/review", {"kind": "review", "words": "wr\0ong"}).status_code == 303
+    assert [review.words for review in desk.reviews.all()] == ["wrong"]
+
+
+def test_a_form_that_cannot_be_read_leaves_nothing_of_it_in_the_log(desk, officer, caplog):
+    _keep_data_out_of_log()
+    headers = {"Origin": ORIGIN, "Content-Type": "multipart/form-data; boundary=x"}
+    with caplog.at_level(logging.DEBUG):
+        answer = officer.http.post("/cases/find", content=b"--y\r\nsecret of C0", headers=headers)
+    assert answer.status_code == 403
+    assert not [record for record in caplog.records if record.name.startswith("python_multipart")]
+
+
+def test_who_logs_in_gets_another_cookie_than_the_one_they_brought(desk):
+    desk.tokens = {"launch": Entry("aki", Role.AUDITOR)}
+    visitor = Browser(desk, None)
+    visitor.use("chosen by somebody else")
+    answer = visitor.get("/enter/launch")
+    assert answer.status_code == 303
+    assert "chosen" not in answer.headers["set-cookie"]
+    assert desk.accounts.session("chosen by somebody else") is None

@@ -155,7 +155,7 @@ async def _form_of(request: Request) -> dict[str, str]:
             fields = {}
             for name, value in form.items():
                 text = (await value.read()).decode("utf-8", "replace") if isinstance(value, UploadFile) else value
-                fields[name] = text[:LONGEST_FIELD]
+                fields[name] = text[:LONGEST_FIELD].replace("\0", "")  # which PostgreSQL cannot keep
             return fields
     except HTTPException:
         return {}

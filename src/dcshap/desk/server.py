@@ -200,3 +200,4 @@ class _WithoutData(logging.Filter):
 
 def _keep_data_out_of_log() -> None:
     logging.getLogger("uvicorn.error").addFilter(_WithoutData())
+    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it quotes what it could not read
