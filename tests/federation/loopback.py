@@ -12,6 +12,7 @@ import pandas as pd
 import psutil
 
 from dcshap.federation.flare.local import LEAD, LocalFederation
+from dcshap.federation.flare.nursery import RUN
 from dcshap.federation.flare.preparation import init_party
 from dcshap.federation.flare.processes import SiteProcess
 from dcshap.federation.site.configuration import CollaborationConfig, Right, SiteConfig
@@ -79,4 +80,4 @@ def sabotage(built: LocalFederation, name: str, orders: Path, how: str = "") -> 
 
 def runs_of(site: SiteProcess) -> list[psutil.Process]:
     """The processes of a party's runs; one that has ended may be among them for some seconds."""
-    return [process for process in site.processes() if "worker_process" in " ".join(process.cmdline())]
+    return [process for process in site.processes() if process.name() == RUN]

@@ -4,7 +4,8 @@ nan, shape: a representation that is not what it must be.
 clock: the process's clock is an hour ahead.
 full: what was trained cannot be kept, as on a disk that is full.
 record: every frame that reaches the process is written to a file beside it, as it came off the wire.
-Anything else: the process behaves. Every run has a process of its own, so the next run obeys what the file says then.
+Anything else: the process behaves. Every run has a process of its own, forked from one that has imported everything, so
+the next run obeys what the file says then.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from types import SimpleNamespace
 from typing import Any
 
 FILE = Path(os.environ.get("DCSHAP_SABOTAGE", os.devnull))
-HOW = FILE.read_text(encoding="utf-8")
+
+
+def orders() -> str:
+    return FILE.read_text(encoding="utf-8")
 
 
 def spoil(module: Any) -> None:
@@ -30,7 +34,7 @@ def spoil(module: Any) -> None:
 
     def broken(self: Any, to: str) -> Any:
         message = represent(self, to)
-        return replace(message, rows=message.rows * float("nan") if HOW == "nan" else message.rows[:, :1])
+        return replace(message, rows=message.rows * float("nan") if orders() == "nan" else message.rows[:, :1])
 
     module.HorizontalParty.send_representation = broken
 
@@ -73,8 +77,11 @@ CHANGES: dict[str, tuple[str, Callable[[Any], None]]] = {
 class Finder(importlib.abc.MetaPathFinder):
     """Changes a module once it is loaded, so that nothing is imported before its time."""
 
+    def __init__(self, name: str, change: Callable[[Any], None]) -> None:
+        self._name, self._change = name, change
+
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:  # noqa: ARG002 - importlib's signature
-        if fullname != CHANGES[HOW][0]:
+        if fullname != self._name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
@@ -84,11 +91,28 @@ class Finder(importlib.abc.MetaPathFinder):
 
         def executed(module: Any) -> None:
             execute(module)
-            CHANGES[HOW][1](module)
+            self._change(module)
 
         spec.loader.exec_module = executed  # type: ignore[method-assign]
         return spec
 
 
-if HOW in CHANGES:
-    sys.meta_path.insert(0, Finder())
+OBEYED: list[str] = []
+
+
+def obey() -> None:
+    """Change what is loaded, and what will be; once, as a run is a fork of a fork."""
+    if orders() in CHANGES and not OBEYED:
+        OBEYED.append(orders())
+        name, change = CHANGES[orders()]
+        if name in sys.modules:
+            change(sys.modules[name])
+        else:
+            sys.meta_path.insert(0, Finder(name, change))
+
+
+# A site's own process obeys at once. The one that its runs are forked from behaves; the runs obey.
+if any(each.endswith("nursery") for each in sys.orig_argv):
+    os.register_at_fork(after_in_child=obey)
+else:
+    obey()

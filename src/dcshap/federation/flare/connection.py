@@ -15,8 +15,8 @@ from nvflare.fuel.flare_api.flare_api import new_secure_session
 from nvflare.tool.cli_output import set_output_format
 
 from dcshap.exceptions import FederationError, StorageError
-from dcshap.federation.flare.job import NAME_BEGINS
 from dcshap.federation.flare.kits import Kit
+from dcshap.federation.flare.naming import NAME_BEGINS
 from dcshap.federation.seals.identity import Identity
 
 __all__ = ["REFUSED", "UNREACHABLE", "Connection", "collaboration_of"]

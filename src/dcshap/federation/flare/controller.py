@@ -37,6 +37,7 @@ _POLL = 0.1
 _MOMENT = 1.0  # seconds that a requester is kept waiting for an answer; a command may take twice as long
 _MODELS = 50  # trainings that `status` tells of
 _LOOK = 3.0  # seconds between looks at the parties, and how long one may take
+_KNOCK = 1.0  # seconds that a party's process may take to say that it listens, before it is asked again
 _SEEN: dict[str, Seen] = {ReturnCode.OK: "there", ReturnCode.TOPIC_UNKNOWN: "there", ReturnCode.TIMEOUT: "silent"}
 Command = Callable[[Any], dict[str, Any]]
 
@@ -120,12 +121,15 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
             self._wait(self._stop, abort_signal, _LOOK)
 
     def _look_at(self, party: str) -> Seen:
+        return _SEEN.get(self._pinged(party, patience=_LOOK), "gone")
+
+    def _pinged(self, party: str, *, patience: float) -> str:
         with self._engine.new_context() as fl_ctx:
             replies = self._engine.send_aux_request(
-                targets=[party], topic=ALIVE, request=as_shareable(b""), timeout=_LOOK, fl_ctx=fl_ctx
+                targets=[party], topic=ALIVE, request=as_shareable(b""), timeout=patience, fl_ctx=fl_ctx
             )
         answered = replies.get(party)
-        return _SEEN.get(ReturnCode.ERROR if answered is None else answered.get_return_code(), "gone")
+        return str(ReturnCode.ERROR if answered is None else answered.get_return_code())
 
     def stop_controller(self, fl_ctx: FLContext) -> None:  # noqa: ARG002 - the engine's signature
         """End."""
@@ -198,28 +202,36 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
     # --- asking parties ------------------------------------------------------------------------------------------
 
     def send(self, to: str, data: bytes, *, patience: float) -> bytes:
-        """Bring an envelope to a party; a party whose process is still starting is asked again."""
-        request, until = as_shareable(data), time.monotonic() + patience
-        while True:
-            left = max(until - time.monotonic(), _POLL)
-            with self._engine.new_context() as fl_ctx:
-                replies = self._engine.send_aux_request(
-                    targets=[to], topic=TOPIC, request=request, timeout=left, fl_ctx=fl_ctx
-                )
-            answered = replies.get(to)
-            code = None if answered is None else answered.get_return_code()
-            if code == ReturnCode.OK:
+        """Bring an envelope to a party; a party whose process is still starting is waited for."""
+        until = time.monotonic() + patience
+        self._meet(to, until)
+        with self._engine.new_context() as fl_ctx:
+            replies = self._engine.send_aux_request(
+                targets=[to],
+                topic=TOPIC,
+                request=as_shareable(data),
+                timeout=max(until - time.monotonic(), _POLL),
+                fl_ctx=fl_ctx,
+            )
+        answered = replies.get(to)
+        code = None if answered is None else answered.get_return_code()
+        if code == ReturnCode.OK:
+            self._presence.note(to, "there")
+            body: bytes = answered["body"]
+            return body
+        if code == ReturnCode.HANDLER_EXCEPTION:
+            raise FederationError(f"{to!r} met an unexpected error; the site's own log has the details.")
+        if time.monotonic() >= until:
+            raise FederationError(f"{to!r} did not answer within {patience:g} s. Is it running?")
+        raise FederationError(f"{to!r} cannot be reached any more: its process or its connection has ended.")
+
+    def _meet(self, to: str, until: float) -> None:
+        """Wait until a party's process of this run listens: what reaches its site before is lost without a word."""
+        while to not in self._met and time.monotonic() < until:
+            if self._pinged(to, patience=_KNOCK) == ReturnCode.OK:
                 self._met.add(to)
-                self._presence.note(to, "there")
-                body: bytes = answered["body"]
-                return body
-            if code == ReturnCode.HANDLER_EXCEPTION:
-                raise FederationError(f"{to!r} met an unexpected error; the site's own log has the details.")
-            if time.monotonic() >= until:
-                raise FederationError(f"{to!r} did not answer within {patience:g} s. Is it running?")
-            if to in self._met:
-                raise FederationError(f"{to!r} cannot be reached any more: its process or its connection has ended.")
-            time.sleep(_POLL)
+            else:
+                time.sleep(_POLL)
 
     @staticmethod
     def _wait(event: threading.Event, abort_signal: Signal, seconds: float | None) -> None:

@@ -49,8 +49,8 @@ class PartyExecutor(Executor):  # type: ignore[misc]  # nvflare is untyped
         if event_type == EventType.START_RUN:
             end_with_parent(grace=GRACE)
             self._engine, self._name = fl_ctx.get_engine(), fl_ctx.get_identity_name()
-            self._engine.register_aux_message_handler(topic=ALIVE, message_handle_func=_alive)
             self._engine.register_aux_message_handler(topic=TOPIC, message_handle_func=self._asked)
+            self._engine.register_aux_message_handler(topic=ALIVE, message_handle_func=_alive)  # once it can be asked
 
     def execute(
         self,

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from dcshap.exceptions import StorageError
+from dcshap.federation.flare.naming import CONTROLLER, EXECUTOR, NAME_BEGINS
 from dcshap.federation.site.analyst_site import RunSettings
 
-__all__ = ["CONTROLLER", "EXECUTOR", "NAME_BEGINS", "read_job", "write_job"]
+__all__ = ["read_job", "write_job"]
 
-CONTROLLER = "dcshap.federation.flare.controller.AnalystController"
-EXECUTOR = "dcshap.federation.flare.executor.PartyExecutor"
-NAME_BEGINS = "dcshap "  # how the engine's names of our jobs begin
 _SERVER = Path("analyst", "config", "config_fed_server.json")
 _CLIENT = Path("party", "config", "config_fed_client.json")
 _ENDS: dict[str, list[Any]] = {"components": [], "task_data_filters": [], "task_result_filters": []}

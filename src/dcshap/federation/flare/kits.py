@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from dcshap.exceptions import StorageError
-from dcshap.federation.flare.job import CONTROLLER, EXECUTOR
+from dcshap.federation.flare.naming import CONTROLLER, EXECUTOR
 from dcshap.storage import write_private
 
 __all__ = ["Kit", "secure_party", "secure_server"]
@@ -23,6 +23,10 @@ __all__ = ["Kit", "secure_party", "secure_server"]
 Role = Literal["server", "party", "requester"]
 _FILES: dict[Role, str] = {"server": "fed_server.json", "party": "fed_client.json", "requester": "fed_admin.json"}
 _WATCHMAN = "dcshap.federation.flare.watchman.Watchman"
+_LAUNCHERS = {
+    "server": "dcshap.federation.flare.nursery.AnalystLauncher",
+    "party": "dcshap.federation.flare.nursery.PartyLauncher",
+}
 _HEARTBEAT = 4  # seconds between a party's heartbeats
 # A run waits until all its parties are connected: it is tried often, and at most this long before it is submitted anew.
 _SCHEDULING = {"max_jobs": 32, "min_schedule_interval": 1.0, "max_schedule_interval": 2.0, "max_schedule_count": 500}
@@ -113,6 +117,7 @@ def secure_party(kit: Kit) -> None:
     resources["class_allow_list"] = [EXECUTOR]
     resources["allow_log_streaming"] = False
     resources["components"] = [each for each in resources["components"] if each["id"] != "site_log_streamer"]
+    _launch_from_nursery(kit, resources)
     _write(kit, "resources.json", resources)
     _write(kit, "authorization.json", _permissions(lead=_LEAD_AT_PARTY, member=_ONLOOKER))
     _logs(kit)
@@ -133,9 +138,16 @@ def secure_server(kit: Kit) -> None:
     resources["components"].append(
         {"id": "watchman", "path": _WATCHMAN, "args": {"folder": str(kit.folder / "dcshap")}}
     )
+    _launch_from_nursery(kit, resources)
     _write(kit, "resources.json", resources)
     _write(kit, "authorization.json", _permissions(lead=_LEAD_AT_SERVER, member=_MEMBER_AT_SERVER))
     _logs(kit)
+
+
+def _launch_from_nursery(kit: Kit, resources: dict[str, Any]) -> None:
+    for component in resources["components"]:
+        if component["id"] == "process_launcher":
+            component["path"] = _LAUNCHERS[kit.role]
 
 
 def _permissions(*, lead: dict[str, str], member: dict[str, str]) -> dict[str, Any]:

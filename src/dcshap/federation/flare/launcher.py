@@ -45,10 +45,14 @@ def end_with_parent(*, grace: float = 0.0) -> None:
 
 def main() -> None:
     """Become the engine's module."""
-    from nvflare.fuel.f3.sfm import conn_manager  # noqa: PLC0415 - slow, and the engine's modules need it anyway
+    # Slow, and needed by the engine's modules anyway.
+    from nvflare.fuel.f3.sfm import conn_manager  # noqa: PLC0415
+
+    from dcshap.federation.flare.nursery import adopt_orphans  # noqa: PLC0415
 
     module, *arguments = sys.argv[1:]
     end_with_parent()
+    adopt_orphans()
     listen_where_configured()
     conn_manager.MAX_WAIT = _RECONNECT
     sys.argv = [module, *arguments]

@@ -21,7 +21,7 @@ from nvflare.fuel.common.exit_codes import ProcessExitCode
 from nvflare.private.fed.server.job_cmds import CLONED_META_KEYS
 
 from dcshap.exceptions import DcshapError
-from dcshap.federation.flare.job import NAME_BEGINS
+from dcshap.federation.flare.naming import NAME_BEGINS
 from dcshap.federation.flare.relay import carry_without_lock
 from dcshap.federation.operation.wishes import AGAIN, Wish, drop_wish, keep_wish, read_wishes
 
