@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -159,5 +161,49 @@ def test_a_training_on_a_full_disk_fails_in_words_and_the_earlier_one_answers(fe
     assert "disk full" in trained(fed, 120.0)
     fed.sites["shop"].stop()
     fed.sites["shop"] = earlier.start()
+    witness.check()
+    assert set(witness.answers) == set(before)
+
+
+def mount(*arguments):
+    """Whether the system lets us; a container, or a user who is not root, may not."""
+    command = shutil.which("mount")
+    return (
+        command is not None and not subprocess.run([command, *arguments], check=False, capture_output=True).returncode
+    )
+
+
+@pytest.fixture
+def disk(fed, witness, tmp_path):
+    """What the shop keeps, on a disk of its own."""
+    place, aside = fed.kits["shop"].folder / "dcshap", tmp_path / "aside"
+    fed.sites["shop"].stop()
+    shutil.copytree(place, aside)
+    mounted = mount("-t", "tmpfs", "none", str(place))
+    if mounted:
+        shutil.copytree(aside, place, dirs_exist_ok=True)
+    fed.sites["shop"].start()
+    if not mounted:
+        pytest.skip("nothing can be mounted here")
+    witness.check()
+    yield place
+    fed.sites["shop"].stop()
+    shutil.copytree(place, tmp_path / "after")
+    subprocess.run(["umount", str(place)], check=True)
+    shutil.copytree(tmp_path / "after", place, dirs_exist_ok=True)
+    fed.sites["shop"].start()
+    witness.check()
+
+
+def test_a_party_on_a_read_only_disk_says_so_and_answers_once_it_can_write(fed, witness, disk):
+    before = dict(witness.answers)
+    assert mount("-o", "remount,ro", str(disk))
+    try:
+        with fed.requester(OFFICER, timeout=30) as officer, pytest.raises(DcshapError, match="read-only"):
+            officer.explain(RECORDS, [RECORD], view="bank", index="owen")  # nothing leaves without a line
+        assert "read-only" in trained(fed, 60.0)
+        assert [path.name for path in disk.rglob("*") if path.name.startswith(".")] == []
+    finally:
+        assert mount("-o", "remount,rw", str(disk))
     witness.check()
     assert set(witness.answers) == set(before)
