@@ -12,12 +12,9 @@ from scipy.linalg import cholesky, solve_triangular
 
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.shapley.sampled.gaussian_process import suited_kernel
-from dcshap.shapley.sampled.odd_kernel import OddKernel, signs
+from dcshap.shapley.sampled.odd_kernel import OddKernel, rounded, signs
 
 __all__ = ["most_informative"]
-
-# Of the largest value. Parties whose values differ by rounding are to choose the same pairs.
-ROUNDED_TO = 2.0**-26
 
 
 def most_informative(s: FloatArray, odd: FloatArray, candidates: BoolArray, count: int) -> IntArray:
@@ -33,8 +30,7 @@ def most_informative(s: FloatArray, odd: FloatArray, candidates: BoolArray, coun
     count : int
         At most c.
     """
-    unit = ROUNDED_TO * 2.0 ** np.ceil(np.log2(np.maximum(np.abs(odd).max(axis=0), np.finfo(np.float64).tiny)))
-    return _greedy(suited_kernel(s, np.rint(odd / unit)), s, signs(candidates), count)
+    return _greedy(suited_kernel(s, rounded(odd)), s, signs(candidates), count)
 
 
 def _greedy(kernel: OddKernel, s: FloatArray, t: FloatArray, count: int) -> IntArray:

@@ -2,7 +2,8 @@
 
 The odd part of the game gets the Gaussian process prior of `odd_kernel`. Its few constants and one relevance per player
 are those under which the evaluated coalitions are likeliest; given them, the Shapley values' posterior is normal, its
-mean linear in the evaluations. The grand coalition is among these, which makes the mean efficient.
+mean linear in the evaluations. The grand coalition is among these, which makes the mean efficient. Interactions that
+stand out of the process (`trend`) are a part of its mean, with coefficients of their own.
 
 The cost of a process is cubic in its observations, so it takes in `MAX_PROCESS` pairs. Those beyond correct it by a
 regression on its errors of prediction, weighted such that more pairs lead to the Shapley values whatever the game is.
@@ -18,6 +19,7 @@ from scipy.optimize import minimize
 
 from dcshap._typing import BoolArray, FloatArray
 from dcshap.shapley.sampled.odd_kernel import OddKernel
+from dcshap.shapley.sampled.trend import Trend, standing_out
 
 __all__ = ["MAX_PROCESS", "Posterior", "shapley_posterior", "suited_kernel"]
 
@@ -50,7 +52,9 @@ class Posterior:
     variance: FloatArray
 
 
-def shapley_posterior(s: FloatArray, odd: FloatArray, rng: np.random.Generator, *, blind: BoolArray) -> Posterior:
+def shapley_posterior(
+    s: FloatArray, odd: FloatArray, rng: np.random.Generator, *, blind: BoolArray, rounding: FloatArray
+) -> Posterior:
     """The posterior given evaluated pairs.
 
     Parameters
@@ -64,52 +68,96 @@ def shapley_posterior(s: FloatArray, odd: FloatArray, rng: np.random.Generator, 
     blind : array of bool of shape (n,)
         Which pairs were drawn without regard to values. They come first where a kernel is chosen: pairs that are
         surprising by choice would make the game look rougher than it is.
+    rounding : array of shape (n_outputs,)
+        How much of `odd` may be rounding in the model.
     """
     others = 1 + rng.permutation(len(s) - 1)
     order = np.concatenate([[0], others[blind[others]], others[~blind[others]]])
     s, odd = s[order], odd[order]
-    process = _Process.fit(s[:MAX_PROCESS], odd[:MAX_PROCESS])
+    first, values = s[:MAX_PROCESS], odd[:MAX_PROCESS]
+    kernel = suited_kernel(first, values)
+    factor = _factor(kernel, first)
+    trend = standing_out(first, values, factor, kernel.relevance)
+    if trend is not None:
+        solution = trend.solution(s, odd, rounding)
+        if solution is not None:
+            return Posterior(solution, np.zeros_like(solution))
+        # What the trend leaves is another game.
+        products = trend.products(first)
+        kernel = suited_kernel(first, values - products @ _coefficients(factor, products, values))
+        factor = _factor(kernel, first)
+    process = _Process.given(kernel, factor, first, values, trend)
     if len(s) <= MAX_PROCESS:
         variance = np.multiply.outer(process.covariance.diagonal(), process.scale)
         return Posterior(process.mean, variance)
     return _corrected(process, s[MAX_PROCESS:], odd[MAX_PROCESS:])
 
 
+def _factor(kernel: OddKernel, s: FloatArray) -> tuple[FloatArray, bool]:
+    """The Cholesky factor of the covariance of observations."""
+    covariance = kernel.smooth(s, s)
+    covariance[np.diag_indices(len(s))] += kernel.nugget
+    factor: tuple[FloatArray, bool] = cho_factor(covariance, lower=True, overwrite_a=True)
+    return factor
+
+
+def _coefficients(factor: tuple[FloatArray, bool], products: FloatArray, odd: FloatArray) -> FloatArray:
+    """Those of a trend, given its products (n, p): generalised least squares."""
+    solved = cho_solve(factor, products)
+    return np.asarray(np.linalg.solve(products.T @ solved, solved.T @ odd))
+
+
 @dataclass(frozen=True)
 class _Process:
-    """A process given observations: `scale` times a unit process for every output."""
+    """A process given observations: a trend, if there is one, and `scale` times a unit process for every output."""
 
     kernel: OddKernel
     s: FloatArray  # (n, m)
-    alpha: FloatArray  # (n, n_outputs), K⁻¹ odd
+    trend: Trend | None
+    coefficients: FloatArray  # (p, n_outputs), of the trend
+    alpha: FloatArray  # (n, n_outputs), K⁻¹ (odd − trend)
     scale: FloatArray  # (n_outputs,)
     mean: FloatArray  # (m, n_outputs), of the Shapley values
     covariance: FloatArray  # (m, m), of the Shapley values of the unit process
 
     @classmethod
-    def fit(cls, s: FloatArray, odd: FloatArray) -> _Process:
-        """A process with the kernel that suits the first of the observations."""
-        kernel = suited_kernel(s, odd)
-        # The same observations chose the kernel, and look the likelier for it.
-        n_fit, n_chosen = _n_fit(s), len(PRIOR_MEANS) + s.shape[1]
-        covariance = kernel.smooth(s, s)
-        covariance[np.diag_indices(len(s))] += kernel.nugget
-        factor = cho_factor(covariance, lower=True, overwrite_a=True)
+    def given(
+        cls,
+        kernel: OddKernel,
+        factor: tuple[FloatArray, bool],
+        s: FloatArray,
+        odd: FloatArray,
+        trend: Trend | None,
+    ) -> _Process:
+        """The process of a kernel; nothing is known of a trend's coefficients beforehand."""
+        n, m = s.shape
+        products = np.empty((n, 0)) if trend is None else trend.products(s)
+        values = np.empty((m, 0)) if trend is None else trend.values()
+        solved = cho_solve(factor, products)
+        information = products.T @ solved
+        coefficients = np.linalg.solve(information, solved.T @ odd)
+        alpha = cho_solve(factor, odd) - solved @ coefficients
         cross = kernel.with_values(s)
-        alpha = cho_solve(factor, odd)
+        unexplained = values - cross.T @ solved  # of the trend's values by the process
+        covariance = kernel.of_values() - cross.T @ cho_solve(factor, cross)
+        # The same observations chose the kernel, and look the likelier for it.
+        n_fit, n_chosen = _n_fit(s), len(PRIOR_MEANS) + m
         return cls(
             kernel=kernel,
             s=s,
+            trend=trend,
+            coefficients=coefficients,
             alpha=alpha,
-            scale=np.einsum("nk,nk->k", odd, alpha) / len(s) * (1.0 + n_chosen / n_fit),
-            mean=cross.T @ alpha,
-            covariance=kernel.of_values() - cross.T @ cho_solve(factor, cross),
+            scale=np.einsum("nk,nk->k", odd, alpha) / (n - products.shape[1]) * (1.0 + n_chosen / n_fit),
+            mean=values @ coefficients + cross.T @ alpha,
+            covariance=covariance + unexplained @ np.linalg.solve(information, unexplained.T),
         )
 
     def predict(self, s: FloatArray) -> FloatArray:
         """Expected `o` of coalitions that were not observed."""
         starts = range(0, len(s), MAX_PROCESS)
-        return np.concatenate([self.kernel.smooth(s[at : at + MAX_PROCESS], self.s) @ self.alpha for at in starts])
+        smooth = np.concatenate([self.kernel.smooth(s[at : at + MAX_PROCESS], self.s) @ self.alpha for at in starts])
+        return smooth if self.trend is None else smooth + self.trend.products(s) @ self.coefficients
 
 
 def suited_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 
 from dcshap._typing import BoolArray, FloatArray
 
-__all__ = ["OddKernel", "nugget_weights", "signs"]
+__all__ = ["OddKernel", "nugget_weights", "rounded", "signs"]
 
 # Integrands are polynomials of degree m − 1, or below e^(z Σθ) where m is large: so many nodes are exact up to
 # 80 players, and to rounding beyond.
@@ -31,6 +31,12 @@ MAX_NODES = 40
 def signs(coalitions: BoolArray) -> FloatArray:
     """+1 for players in the coalition, −1 for the others."""
     return np.where(coalitions, 1.0, -1.0)
+
+
+def rounded(odd: FloatArray) -> FloatArray:
+    """Values (n, n_outputs) in units of 2⁻²⁶ of their largest: parties whose values differ by rounding choose alike."""
+    largest = np.maximum(np.abs(odd).max(axis=0), np.finfo(np.float64).tiny)
+    return np.asarray(np.rint(odd / (2.0**-26 * 2.0 ** np.ceil(np.log2(largest)))), dtype=np.float64)
 
 
 @dataclass(frozen=True)

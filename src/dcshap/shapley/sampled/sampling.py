@@ -47,8 +47,9 @@ class Sampled:
     values : array of shape (n_players, n_outputs)
         They sum to the difference between the grand coalition's value and the empty one's.
     standard_errors : array of shape (n_players, n_outputs)
-        0 where every coalition was evaluated, and for outputs that are additive in all that were, if these are at
-        least four for each player. With fewer than that, errors tend to be estimated too small.
+        0 where every coalition was evaluated, and for outputs that are additive in all that were, or additive but for
+        some interactions of three players, if there are at least four coalitions for each player and for each
+        interaction. With fewer than that, errors tend to be estimated too small.
     converged : bool
         Whether every standard error is at most `tol`; or, without one, 5 % of its output's largest absolute value.
         Never with fewer than four evaluations for each player, unless they are all there are.
@@ -77,7 +78,8 @@ def sampled_values(game: Game, *, max_evals: int, tol: float | None = None, rng:
     The first half of the pairs are drawn blindly, the others are those of which the first tell least
     (`dcshap.shapley.sampled.design`), unless there are too many to choose from.
     A Gaussian process is fitted to the odd part of the game; see `dcshap.shapley.sampled.gaussian_process`. Additive
-    games are solved exactly, and so is every game whose coalitions are all evaluated.
+    games are solved exactly, games with few interactions if these are found (`dcshap.shapley.sampled.trend`), and so is
+    every game whose coalitions are all evaluated.
 
     Parameters
     ----------
@@ -204,7 +206,10 @@ class _Observed:
         # Outputs without an odd part have no scale that errors could be estimated from.
         unsure = ~additive if self.enough_to_judge else self._odd.any(axis=0)
         if unsure.any():
-            posterior = shapley_posterior(self._signs, self._odd[:, unsure], self._rng, blind=self._blind)
+            rounding = ADDITIVE_TOLERANCE * self._largest[unsure]
+            posterior = shapley_posterior(
+                self._signs, self._odd[:, unsure], self._rng, blind=self._blind, rounding=rounding
+            )
             errors[:, unsure] = np.sqrt(np.maximum(posterior.variance, 0.0))
             values[:, unsure] = np.where(additive[unsure], values[:, unsure], posterior.mean)
         return values, errors
