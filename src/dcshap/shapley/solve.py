@@ -10,7 +10,7 @@ import numpy as np
 
 from dcshap._typing import Array, BoolArray, FloatArray, IntArray
 from dcshap.exceptions import ConvergenceWarning, InputError, ModelError
-from dcshap.shapley.exact.enumeration import MAX_PLAYERS, Enumerated, Enumeration, enumerate_games
+from dcshap.shapley.exact.enumeration import MAX_PLAYERS, Enumeration, enumerate_games
 from dcshap.shapley.exact.owen import OwenPlan
 from dcshap.shapley.game.games import Ends, Games, SampleGame, Unions
 from dcshap.shapley.game.players import Grouping
@@ -88,7 +88,7 @@ def _shapley(games: Games, options: Options, done: Callable[[int], None]) -> Sol
     result, solved = _written_down(games, options, ends, evaluations, done)
     enumerated = _enumerated(games, active, options, ~solved)
     enumerations = [Enumeration(int(at), unions[at], n_own=len(unions[at])) for at in np.flatnonzero(enumerated)]
-    for enumeration, found in zip(enumerations, _enumerate(games, enumerations, options, done), strict=True):
+    for enumeration, found in zip(enumerations, enumerate_games(games, enumerations, options, done), strict=True):
         at = enumeration.sample
         result.values[at, list(active[at])] = found.values
         result.magnitude[at] = found.magnitude
@@ -113,7 +113,7 @@ def _owen(
     result, solved = _written_down(games, options, ends, evaluations, done, blocks=blocks)
     left = [plan for plan, each in zip(plans, solved, strict=True) if not each]
     enumerated = [plan for plan in left if _is_enumerated(plan, options)]
-    found = iter(_enumerate(games, [each for plan in enumerated for each in plan.enumerations], options, done))
+    found = iter(enumerate_games(games, [each for plan in enumerated for each in plan.enumerations], options, done))
     for plan in enumerated:
         mine = [next(found) for _ in plan.enumerations]
         result.values[plan.sample] = plan.values([each.values for each in mine], n_players=games.n_players)
@@ -261,12 +261,6 @@ def _check_enumerable(n_unions: int, n_evals: int, options: Options) -> None:
             f"`max_evals` must be at least {n_evals} for exact values of these games. "
             f"Got {options.max_evals}. {instead}"
         )
-
-
-def _enumerate(
-    games: Games, enumerations: Sequence[Enumeration], options: Options, done: Callable[[int], None]
-) -> list[Enumerated]:
-    return enumerate_games(games, enumerations, batch_size=options.rows_per_batch, n_jobs=options.n_jobs, done=done)
 
 
 def _sample(

@@ -12,6 +12,7 @@ import numpy as np
 from dcshap._typing import FloatArray
 from dcshap.shapley.game.coalitions import value_weights
 from dcshap.shapley.game.games import Games, Span, Unions
+from dcshap.shapley.options import Options
 from dcshap.shapley.parallel import run
 
 __all__ = ["MAX_PLAYERS", "Enumerated", "Enumeration", "enumerate_games"]
@@ -48,26 +49,22 @@ class Enumerated(NamedTuple):
 
 
 def enumerate_games(
-    games: Games,
-    enumerations: Sequence[Enumeration],
-    *,
-    batch_size: int,
-    n_jobs: int | None,
-    done: Callable[[int], None],
+    games: Games, enumerations: Sequence[Enumeration], options: Options, done: Callable[[int], None]
 ) -> list[Enumerated]:
     """Attributions of all enumerations' unions; small ones share calls of the model.
 
     `done` is told of every sample that is finished.
 
-    Batches depend on `batch_size` alone and are summed in their own order, so that the result does not depend on
-    how many jobs there are.
+    Batches depend on their size alone and are summed in their own order, so that the result does not depend on how
+    many jobs there are.
     """
+    batch_size = options.rows_per_batch
     spans = [(at, span) for at, each in enumerate(enumerations) for span in _spans(games, each, batch_size)]
     batches = list(_batches(spans, batch_size // games.points.n_rows))
     left = Counter(span.sample for _, span in spans)
     solved: dict[int, Enumerated] = {}
     tasks = [(games, [span for _, span in batch]) for batch in batches]
-    results = run(_solve_batch, tasks, n_jobs=n_jobs, in_threads=games.evaluator.in_threads)
+    results = run(_solve_batch, tasks, n_jobs=options.n_jobs, in_threads=games.evaluator.in_threads)
     for batch, parts in zip(batches, results, strict=True):
         for (at, span), part in zip(batch, parts, strict=True):
             solved[at] = _together(solved[at], part) if at in solved else part
