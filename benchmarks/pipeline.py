@@ -18,6 +18,7 @@ from sklearn.metrics import roc_auc_score
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment, align
 from dcshap.collaboration.anchor import Anchor
+from dcshap.collaboration.bends import Bends, Held
 from dcshap.collaboration.mechanism import MomentPrivacy
 from dcshap.collaboration.moments import Moments, class_responses
 from dcshap.collaboration.newton import Logits
@@ -25,6 +26,7 @@ from dcshap.collaboration.noise import frozen_noise, noise_scale, record_digests
 from dcshap.collaboration.reduction import LinearReduction, _rotation
 from dcshap.collaboration.span import CommonSpan, auto_components, common_span
 from dcshap.schema import Category, Schema
+from dcshap.schema.encoding import straight_coordinates
 
 __all__ = ["Pipeline", "auc", "exposure", "shapley_values", "truth"]
 
@@ -36,6 +38,7 @@ class Pipeline:
     schema: Schema
     n_components: int | str = "auto"
     rounds: int = 3
+    bending: bool = True
     noise: float = 0.2
     epsilon: float | None = None
     seed: int = 0
@@ -70,7 +73,9 @@ class Pipeline:
             rng = np.random.default_rng(self.seed)
             flats = [privacy.noised(flat, rng) for flat in flats]
         total = Moments.from_flat(np.sum(flats, axis=0), n_responses=K, n_coordinates=p, classes=True)
-        logits, floor = None, 0.0
+        logits, bends, floor = None, None, 0.0
+        d = auto_components(len(self.schema), K - 1) if self.n_components == "auto" else int(self.n_components)
+        names = self.anchor.encoder.coordinate_names
         if privacy:
             total, floor = privacy.restored(total), privacy.floor(total.n_rows)
         elif self.rounds:
@@ -78,10 +83,15 @@ class Pipeline:
             for _ in range(self.rounds):
                 parts = [logits.contribution([E], R) for E, R in zip(rows, responses, strict=True)]
                 logits = logits.updated(np.sum(parts, axis=0))
-        d = auto_components(len(self.schema), K - 1) if self.n_components == "auto" else int(self.n_components)
-        names = self.anchor.encoder.coordinate_names
+            room = d - (K - 1) if self.bending else 0
+            bends = self._bends(Bends(logits, straight_coordinates(self.schema), names, room), rows, responses)
         weights = None if logits is None else logits.weights
-        return common_span(total, names=names, n_components=d, seed=self.seed, logits=weights, floor=floor)
+        return common_span(total, names=names, n_components=d, seed=self.seed, logits=weights, bends=bends, floor=floor)
+
+    def _bends(self, bends: Bends, rows: Sequence[FloatArray], responses: Sequence[FloatArray]) -> FloatArray:
+        held = [Held([E], R) for E, R in zip(rows, responses, strict=True)]
+        total = np.sum([bends.curvature(each) for each in held], axis=0)
+        return bends.directions(total, np.sum([bends.checks(each, total) for each in held], axis=0))
 
     def sent(self, party: int, codes: FloatArray) -> FloatArray:
         """What a party sends for its rows."""

@@ -5,6 +5,7 @@ Parts, by the first column of the table:
 - `halves`: label-skewed halves, 90/10; accuracy together and pooled with the same encoding, agreement, exposure;
 - `groups`: parties by age group or hospital, each on held-out rows of its own; area under the curve alone, together,
   pooled;
+- `bends`: the same on tables where columns depend on each other, with directions that bend and without, and exposure;
 - `truth`: explanations against those of the same model on pooled rows, and those of a pooled model of half the rows;
 - `privacy`: accuracy of logistic regression where the moments are differentially private.
 
@@ -53,13 +54,14 @@ DIVISIONS = {
     "digits": 3,
 }
 GROUPED = {"adult": 2, "bank": 3, "credit": 3, "hospitals": 40, "heart": 30, "pima": 30}
+BENT = {"clusters_0": 3, "clusters_2": 3, "digits_2": 3, "crossing": 3, "digits": 3, "heart": 3}
 TRUE = {"adult": 2, "heart": 10, "pima": 10, "breast_cancer": 10, "bank": 3, "credit": 3}
 PRIVATE = {"iris": 10, "wine": 10, "heart": 20, "pima": 20, "breast_cancer": 10, "hospitals": 10, "adult": 2, "bank": 3}
 
 
 def run(quick: bool = False) -> list[Row]:
     """All parts; few divisions and few rows where it must be quick."""
-    parts = ((halves, DIVISIONS), (groups, GROUPED), (truths, TRUE), (private, PRIVATE))
+    parts = ((halves, DIVISIONS), (groups, GROUPED), (bends, BENT), (truths, TRUE), (private, PRIVATE))
     return [row for part, tables in parts for name, n in tables.items() for row in part(name, 2 if quick else n, quick)]
 
 
@@ -138,6 +140,31 @@ def groups(name: str, n: int, quick: bool) -> list[Row]:
         error = float(gain.std() / np.sqrt(max(len(gain) - 1, 1)))
         rows.append(named | _mean(found) | {"gain": float(gain.mean()), "se": error})
     return rows
+
+
+def bends(name: str, n: int, quick: bool) -> list[Row]:
+    """Every party's area under the curve less alone, with directions that bend and without, and exposure."""
+    table = _table(name, quick)
+    parties = np.unique(table.groups)
+    measured: dict[str, list[Row]] = {model: [] for model in MODELS}
+    for seed in range(100, 100 + n):
+        division = Division(table, seed)
+        parts, tests = ([r[table.groups[r] == g] for g in parties] for r in (division.kept, division.held))
+        found = {bending: division.together(parts, bending=bending) for bending in (False, True)}
+        for model, untrained in MODELS.items():
+            row: Row = {}
+            for label, pipeline in zip(("without", "with"), found.values(), strict=True):
+                trained = pipeline.train(untrained)
+                gains = [
+                    auc(trained, pipeline.transform(division.codes[held], g), division.y[held])
+                    - auc(division.plain(model, own), division.encoded[model][held], division.y[held])
+                    for g, (own, held) in enumerate(zip(parts, tests, strict=True))
+                ]
+                codes = division.codes[division.held]
+                read = exposure(division.schema, codes, pipeline.sent(0, codes))
+                row |= {label: float(np.mean(gains)), f"exposure {label}": float(read.mean())}
+            measured[model].append(row)
+    return [{"part": "bends", "table": name, "model": model} | _mean(rows) for model, rows in measured.items()]
 
 
 def truths(name: str, n: int, quick: bool) -> list[Row]:

@@ -2,11 +2,13 @@
 
 `bank` is like bank marketing: heavy tails (call duration, balance), a majority class of .88, effects that bend.
 `credit` is like credit default: correlated bills with heavy tails, payment delays whose effect saturates.
+In `clusters`, `digits_2` (below and above 5) and `crossing` (a product of two columns) columns depend on each other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from dcshap._typing import Array
 __all__ = ["NAMES", "Table", "load"]
 
 NAMES = ("adult", "heart", "pima", "iris", "wine", "breast_cancer", "bank", "credit", "hospitals", "digits")
+NAMES += ("clusters_0", "clusters_2", "digits_2", "crossing")
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,10 @@ class Table:
 
 def load(name: str, *, n_rows: int | None = None) -> Table:
     """A table by its name; `n_rows` of it at random."""
-    made = {"bank": _bank, "credit": _credit, "hospitals": _hospitals, "digits": _digits}
+    made = {"bank": _bank, "credit": _credit, "hospitals": _hospitals, "digits": _digits, "crossing": _crossing}
+    made |= {f"clusters_{seed}": partial(_clusters, seed) for seed in (0, 2)} | {
+        "digits_2": partial(_digits, halves=True)
+    }
     table = made.get(name, lambda: _published(name))()
     if n_rows is None or n_rows >= len(table.y):
         return table
@@ -67,10 +73,25 @@ def _hospitals() -> Table:
     return Table("hospitals", X.reset_index(drop=True), bunch.target.to_numpy(), np.asarray(bunch.hospital.cat.codes))
 
 
-def _digits() -> Table:
+def _clusters(seed: int) -> Table:
+    X, y = sklearn.datasets.make_classification(
+        1500, 12, n_informative=6, n_redundant=2, class_sep=0.8, flip_y=0.05, random_state=seed
+    )
+    return Table(f"clusters_{seed}", _frame({f"c{i}": column for i, column in enumerate(X.T)}, {}), y, _thirds(X[:, 0]))
+
+
+def _crossing() -> Table:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((1500, 10))
+    y = (X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.5 * rng.standard_normal(1500) > 0).astype(int)
+    return Table("crossing", _frame({f"c{i}": column for i, column in enumerate(X.T)}, {}), y, _thirds(X[:, 5]))
+
+
+def _digits(*, halves: bool = False) -> Table:
     bunch = sklearn.datasets.load_digits(as_frame=True)
     X = bunch.data.loc[:, bunch.data.nunique() > 8].astype(np.float64)  # the rim is nearly always empty
-    return Table("digits", X, bunch.target.to_numpy(), _thirds(X.mean(axis=1).to_numpy()))
+    y = bunch.target.to_numpy()
+    return Table("digits", X, (y >= 5).astype(int) if halves else y, _thirds(X.mean(axis=1).to_numpy()))
 
 
 def _bank(n: int = 20_000) -> Table:

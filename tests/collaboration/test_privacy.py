@@ -185,12 +185,12 @@ def test_no_party_receives_another_s_rows_or_weights(span):
                 assert not np.isin(seen, np.concatenate([party.codes.ravel(), party.reduction.weights.ravel()])).any()
 
 
-@pytest.mark.parametrize(("span", "n_sums"), [("shared", 1), ("supervised", 4)])
+@pytest.mark.parametrize(("span", "n_sums"), [("shared", 1), ("supervised", 6)])
 def test_masked_sums_reach_every_party_and_not_the_analyst(span, n_sums):
     run = horizontal(span)
     sent = [(sender, recipient) for sender, recipient, m in run.messages if isinstance(m, MaskedMoments)]
     pairs = [(one, two) for one in run.parties_ for two in run.parties_ if one != two]
-    assert sorted(sent) == sorted(n_sums * pairs)  # the moments, and three Newton rounds
+    assert sorted(sent) == sorted(n_sums * pairs)  # the moments, three Newton rounds, and bends with their checks
 
 
 @pytest.mark.parametrize("run", [*(lambda span=span: horizontal(span) for span in SPANS), vertical])

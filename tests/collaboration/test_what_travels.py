@@ -117,6 +117,8 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
     ("targets", Targets): {"class": ANYBODY},
     ("sums", MaskedMoments): {},
     **{(f"newton_{at}", MaskedMoments): {} for at in range(1, ROUNDS + 1)},
+    ("bends", MaskedMoments): {},
+    ("bend_checks", MaskedMoments): {},
     ("moments", MaskedMoments): {},
     ("representation", Representation): {
         "reduced row": SENDER,

@@ -14,6 +14,7 @@ import numpy as np
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.anchor import Anchor
+from dcshap.collaboration.bends import Bends, Held
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.collaboration.labels import target_values
 from dcshap.collaboration.messages import AnchorSeed
@@ -25,7 +26,7 @@ from dcshap.collaboration.reduction import covariance, leading_eigenvectors, mom
 from dcshap.collaboration.span import CommonSpan, common_span, explained, n_predictive
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.schema import Schema
-from dcshap.schema.encoding import sensitive_coordinates
+from dcshap.schema.encoding import sensitive_coordinates, straight_coordinates
 
 __all__ = ["History", "Release", "release_of"]
 
@@ -218,18 +219,28 @@ def own_span(party: Party, labels: Array | None, *, avoiding: bool = True) -> tu
         low, high = target_values(labels, classes=False)
         responses = number_responses(labels, low=float(low), high=float(high if high > low else low + 1.0))
     moments = Moments.of(party._encoded(), responses, classes=classes)
-    logits = None
+    logits = bends = None
     rounds = agreement.rounds if isinstance(party, HorizontalParty) else 0
     if rounds and classes and responses.shape[1] > 1:
         newton = Logits.first(moments)
         for _ in range(rounds):
             newton = newton.updated(newton.contribution(party._encoded(), responses))
-        logits = newton.weights
+        logits, bends = newton.weights, _own_bends(party, newton, responses)
     return moments, common_span(
         moments,
         names=party.anchor.encoder.coordinate_names,
         n_components=agreement.components(max(n_predictive(moments), 1)),
         seed=party.anchor_seed or 0,
         logits=logits,
+        bends=bends,
         sensitive=sensitive_coordinates(agreement.schema) if avoiding else (),
     )
+
+
+def _own_bends(party: Party, logits: Logits, responses: FloatArray) -> FloatArray:
+    """The directions (p, m) along which the party's own rows bend."""
+    schema, predictive = party.agreement.schema, responses.shape[1] - 1
+    room = party.agreement.components(predictive) - predictive
+    bends = Bends(logits, straight_coordinates(schema), party.anchor.encoder.coordinate_names, room)
+    curvature = bends.curvature(Held(party._encoded(), responses))
+    return bends.directions(curvature, bends.checks(Held(party._encoded(), responses), curvature))

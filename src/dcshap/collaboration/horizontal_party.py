@@ -108,6 +108,22 @@ class HorizontalParty(Party):
         """Another party's part of a Newton round."""
         self.supervision.add(step, message)
 
+    def send_bends(self, to: str) -> MaskedMoments:  # noqa: ARG002
+        """How the party's residuals curve, under its masks, for every other party."""
+        return self.supervision.masked_bends()
+
+    def receive_bends(self, message: MaskedMoments) -> None:
+        """Another party's."""
+        self.supervision.add("bends", message)
+
+    def send_bend_checks(self, to: str) -> MaskedMoments:  # noqa: ARG002
+        """What the party's rows say of the bends that were proposed, under its masks, for every other party."""
+        return self.supervision.masked_bend_checks()
+
+    def receive_bend_checks(self, message: MaskedMoments) -> None:
+        """Another party's."""
+        self.supervision.add("bend checks", message)
+
     @property
     def supervision(self) -> Supervision:
         """The party's part in finding a supervised span, once it shares keys with all others."""

@@ -1,15 +1,16 @@
 """The supervised common span: few directions of the encoded rows, the same at every party.
 
-Everybody computes it from the same totals and the shared seed: directions that predict come first, random directions
-of the whitened rows fill up. Random directions mix all columns, so that no single column can be picked out, as
-principal components pick out binary ones. Each coordinate's randomness is keyed by its name, so that neither the
-order of columns nor that of parties changes the span.
+Everybody computes it from the same totals and the shared seed: directions that predict come first, then those along
+which the classes are seen to bend (`dcshap.collaboration.bends`), and random directions of the whitened rows fill up.
+Random directions mix all columns, so that no single column can be picked out, as principal components pick out binary
+ones. Each coordinate's randomness is keyed by its name, so that neither the order of columns nor that of parties
+changes the span.
 
-The predictive directions are orthonormal in encoded coordinates, and the random ones are orthogonal to them. Ridge
+The predictive directions are orthonormal in encoded coordinates, and all others are orthogonal to them. Ridge
 logistic regression on the representation is therefore the one on the pooled encoded rows, to the digit, once the
 Newton rounds have converged: its weights lie in the span, and the penalty is the same.
 
-Columns that the schema marks as sensitive are avoided: every direction, predictive or random, is replaced by what the
+Columns that the schema marks as sensitive are avoided: every direction, of whatever kind, is replaced by what the
 sensitive coordinates do not tell of it, its residual in linear regression on them with the covariance that all parties
 know. Over all rows together no direction of the span then correlates with a sensitive column.
 """
@@ -90,6 +91,7 @@ def common_span(
     n_components: int,
     seed: int,
     logits: FloatArray | None = None,
+    bends: FloatArray | None = None,
     floor: float = 0.0,
     ridge: float = RIDGE,
     sensitive: Sequence[int] = (),
@@ -108,6 +110,8 @@ def common_span(
     logits : array of shape (L, p), optional
         Weights of logistic regression after Newton rounds; without them the predictive directions are Fisher's, or
         those of ridge regression for a number.
+    bends : array of shape (p, m), optional
+        Directions that take the places of random ones.
     floor : float
         Variance that noise in the moments may feign; it is added to every direction's. Dropping the directions below
         it instead gave the same AUC or a lower one on the tables tried.
@@ -131,14 +135,16 @@ def common_span(
     avoided, n_avoided = _avoidance(covariance, sensitive)
     predictive = _leading(axes @ (axes.T @ avoided(logits.T)), n_leading)
     spread = np.sqrt(np.einsum("pd,pq,qd->d", predictive, covariance, predictive))
-    size = RANDOM_SCALE * np.sqrt(np.mean(spread**2)) if len(spread) else np.sqrt(np.mean(variances))
+    usual = np.sqrt(np.mean(spread**2)) if len(spread) else np.sqrt(np.mean(variances)) / RANDOM_SCALE
     fill = min(n_components, len(variances) - n_avoided) - predictive.shape[1]
     whiten = (axes / np.sqrt(variances + WHITENING * variances.sum() / len(names))) @ axes.T
-    random = avoided(whiten @ _drawn(names, fill, seed))
-    random = _orthogonal_to(predictive, random)
-    random = size * _uncorrelated(random, covariance) if fill else random
-    weights = np.concatenate([predictive, random], axis=1)
-    return CommonSpan(weights, moments.mean, predictive.shape[1], np.concatenate([spread, np.full(fill, size)]))
+    bending = np.zeros((len(names), 0)) if bends is None else _oriented(bends[:, :fill])
+    random = whiten @ _drawn(names, fill - bending.shape[1], seed)
+    others = _orthogonal_to(predictive, avoided(np.concatenate([bending, random], axis=1)))
+    sizes = usual * np.where(np.arange(fill) < bending.shape[1], 1.0, RANDOM_SCALE)
+    others = sizes * _uncorrelated(others, covariance) if fill else others
+    weights = np.concatenate([predictive, others], axis=1)
+    return CommonSpan(weights, moments.mean, predictive.shape[1], np.concatenate([spread, sizes]))
 
 
 def _spectrum(covariance: FloatArray, floor: float) -> tuple[FloatArray, FloatArray]:
@@ -155,9 +161,12 @@ def _spectrum(covariance: FloatArray, floor: float) -> tuple[FloatArray, FloatAr
 def _leading(directions: FloatArray, n: int) -> FloatArray:
     """An orthonormal basis (p, up to n) of the leading part of directions (p, k)."""
     left, sizes, _ = np.linalg.svd(directions, full_matrices=False)
-    left = left[:, sizes > max(NEGLIGIBLE * sizes[0], 1e-300)][:, :n]
-    # The sign of the sum of cubes, which does not depend on the order of the coordinates.
-    return np.asarray(left * np.where((left**3).sum(axis=0) < 0, -1.0, 1.0))
+    return _oriented(left[:, sizes > max(NEGLIGIBLE * sizes[0], 1e-300)][:, :n])
+
+
+def _oriented(directions: FloatArray) -> FloatArray:
+    """Directions (p, k) with the sign of their sum of cubes, which does not depend on the order of the coordinates."""
+    return np.asarray(directions * np.where((directions**3).sum(axis=0) < 0, -1.0, 1.0))
 
 
 def _drawn(names: Sequence[str], n: int, seed: int) -> FloatArray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.agreement import Agreement
+from dcshap.collaboration.bends import Bends, Held
 from dcshap.collaboration.labels import require_trainable, target_values
 from dcshap.collaboration.mechanism import MomentPrivacy
 from dcshap.collaboration.messages import MaskedMoments, Targets
@@ -21,7 +22,7 @@ from dcshap.collaboration.newton import Logits
 from dcshap.collaboration.span import CommonSpan, common_span, n_predictive
 from dcshap.collaboration.summation import masked, unmasked_sum
 from dcshap.exceptions import ProtocolError
-from dcshap.schema.encoding import sensitive_coordinates
+from dcshap.schema.encoding import sensitive_coordinates, straight_coordinates
 
 __all__ = ["Supervision"]
 
@@ -110,6 +111,19 @@ class Supervision:
             self._sent[name] = self._masked(name, contribution)
         return self._sent[name]
 
+    def masked_bends(self) -> MaskedMoments:
+        """How the party's residuals of the regression curve."""
+        if "bends" not in self._sent:
+            self._sent["bends"] = self._masked("bends", self._bends().curvature(self._held()))
+        return self._sent["bends"]
+
+    def masked_bend_checks(self) -> MaskedMoments:
+        """What the party's rows say of the bends that were proposed."""
+        if "bend checks" not in self._sent:
+            checks = self._bends().checks(self._held(), self._total("bends"))
+            self._sent["bend checks"] = self._masked("bend checks", checks)
+        return self._sent["bend checks"]
+
     def add(self, name: str, message: MaskedMoments) -> None:
         """Take another party's masked sums of a step."""
         self._received.setdefault(name, []).append(message)
@@ -156,12 +170,14 @@ class Supervision:
     def span(self) -> CommonSpan:
         """The common span."""
         moments, privacy = self.moments, self._privacy()
+        rounds = self._rounds()
         return common_span(
             moments,
             names=self._names,
             n_components=self._agreement.components(n_predictive(moments)),
             seed=self._seed,
-            logits=self._current().weights if self._rounds() else None,
+            logits=self._current().weights if rounds else None,
+            bends=self._bends().directions(self._total("bends"), self._total("bend checks")) if rounds else None,
             floor=0.0 if privacy is None else privacy.floor(moments.n_rows),
             sensitive=sensitive_coordinates(self._agreement.schema),
         )
@@ -173,9 +189,17 @@ class Supervision:
         """The coefficients after all rounds whose sums are complete."""
         logits = Logits.first(self.moments.present())
         for name in self._sent:  # in the order of the rounds
-            if name != "moments" and len(self._received.get(name, [])) == len(self._keys):
+            if name.startswith("newton") and len(self._received.get(name, [])) == len(self._keys):
                 logits = logits.updated(self._total(name))
         return logits
+
+    def _held(self) -> Held:
+        return Held(self._chunks(), self._responses(), self._weights)
+
+    def _bends(self) -> Bends:
+        schema, predictive = self._agreement.schema, n_predictive(self.moments)
+        room = self._agreement.components(predictive) - predictive
+        return Bends(self._current(), straight_coordinates(schema), self._names, room)
 
     def _privacy(self) -> MomentPrivacy | None:
         if self._agreement.epsilon is None:

@@ -201,8 +201,9 @@ def _supervised_span(rounds: int) -> tuple[Step, ...]:
         Step("targets", "party", "party", Targets, sealed=True, on=CALL, after=("pair_key",)),
         Step("sums", "party", "party", MaskedMoments, sealed=True, on=CALL, after=("targets",)),
     ]
-    for at in range(1, rounds + 1):
-        name, before = f"newton_{at}", steps[-1].name
+    newton = [f"newton_{at}" for at in range(1, rounds + 1)]
+    for name in (*newton, "bends", "bend_checks") if rounds else ():
+        before = steps[-1].name
         steps.append(Step(name, "party", "party", MaskedMoments, sealed=True, on=CALL, after=(before,)))
     return tuple(steps)
 
@@ -231,7 +232,7 @@ def training(kind: str, *, span: str = "private", rounds: int = 0, kept: bool = 
     kind : {"horizontal", "vertical"}
     span : {"supervised", "private", "shared", "random"}
     rounds : int
-        Newton rounds of a supervised span.
+        Newton rounds of a supervised span; bends are looked for where there are any.
     kept : bool
         Whether the parties use the maps of an earlier training: there is no span to find then.
     share : bool

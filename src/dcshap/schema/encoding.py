@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+import scipy.linalg
 
 from dcshap._typing import FloatArray
 from dcshap.exceptions import SchemaError
@@ -19,7 +20,7 @@ from dcshap.schema.columns import Column, Number
 from dcshap.schema.dictionary import Schema
 from dcshap.schema.knots import hat_scale, hats
 
-__all__ = ["CHUNK", "Encoder", "sensitive_coordinates", "widths"]
+__all__ = ["CHUNK", "Encoder", "sensitive_coordinates", "straight_coordinates", "widths"]
 
 CHUNK = 4096  # rows that go through several steps at once; few enough to stay in the processor's cache
 
@@ -119,6 +120,20 @@ def sensitive_coordinates(schema: Schema) -> list[int]:
     """Positions of the coordinates that columns marked as sensitive are encoded to."""
     marked = [column.sensitive for column in schema.columns for _ in range(_width(column))]
     return [position for position, sensitive in enumerate(marked) if sensitive]
+
+
+def straight_coordinates(schema: Schema) -> FloatArray:
+    """Weights (p, s) that make one coordinate of a number with knots, its place among them; all others stay."""
+    blocks = [
+        _places(width) if isinstance(column, Number) and width > 1 else np.eye(width)
+        for column, width in zip(schema.columns, widths(schema), strict=True)
+    ]
+    straight: FloatArray = scipy.linalg.block_diag(*blocks)
+    return straight
+
+
+def _places(n: int) -> FloatArray:
+    return (np.arange(float(n)) - (n - 1) / 2)[:, None]
 
 
 def _width(column: Column) -> int:

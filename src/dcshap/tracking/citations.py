@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from sklearn.base import is_classifier
+
 from dcshap.collaborations import HorizontalCollaboration, VerticalCollaboration
 from dcshap.shapley import Explanation
 
@@ -78,6 +80,8 @@ def _of_training(collaboration: Any) -> Iterable[str]:
         yield "triples" if vertical else "summation"
         if vertical or not getattr(collaboration, "span_rounds", 0):
             yield "fisher"
+        elif is_classifier(collaboration.analyst_.model_) and collaboration.epsilon is None:
+            yield from ("hessian", "residuals")
     if collaboration.span == "shared":
         yield "summation"
     if getattr(collaboration, "epsilon", None) is not None:
