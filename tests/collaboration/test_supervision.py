@@ -284,8 +284,10 @@ def kinds(travelled: list[tuple[str, str, Message]]) -> set[type[Message]]:
 
 def test_an_analyst_that_loses_nothing_gets_representations():
     refused, travelled = calls_refused(lambda *_: False)
-    assert not any(step.startswith(("targets", "sums", "newton")) for steps in refused.values() for step in steps)
-    assert len([message for *_, message in travelled if isinstance(message, MaskedMoments)]) == 4 * 6
+    assert not any(
+        step.startswith(("targets", "sums", "newton", "bend")) for steps in refused.values() for step in steps
+    )
+    assert len([message for *_, message in travelled if isinstance(message, MaskedMoments)]) == 6 * 6
 
 
 @pytest.mark.parametrize("out", NAMES)
@@ -304,7 +306,7 @@ def test_no_party_sends_sums_while_somebody_s_keys_are_left_out(out):
         assert {"sums", "newton_1", "representation"} <= set(refused[name])
 
 
-@pytest.mark.parametrize("step", ["sums", "newton_2"])
+@pytest.mark.parametrize("step", ["sums", "newton_2", "bends"])
 def test_no_party_goes_on_from_a_sum_that_lacks_one_party(step):
     refused, travelled = calls_refused(lambda name, sender, to: name == step and (sender, to) == ("post", "bank"))
     assert Representation not in kinds(travelled)
