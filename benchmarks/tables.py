@@ -20,8 +20,10 @@ from dcshap._typing import Array
 
 __all__ = ["NAMES", "Table", "load"]
 
-NAMES = ("adult", "heart", "pima", "iris", "wine", "breast_cancer", "bank", "credit", "hospitals", "digits")
-NAMES += ("clusters_0", "clusters_2", "digits_2", "crossing")
+NAMES = (
+    *("adult", "heart", "pima", "iris", "wine", "breast_cancer", "bank", "credit", "hospitals", "digits"),
+    *("clusters_0", "clusters_2", "digits_2", "crossing"),
+)
 
 
 @dataclass(frozen=True)
