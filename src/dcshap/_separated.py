@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dcshap._numerals import are_thousands, is_text, with_numbers
 from dcshap.exceptions import InputError, TableWarning
 
 __all__ = ["read_separated"]
@@ -28,7 +29,7 @@ _MISSING = [
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 ]
-_DECIMAL_COMMA = r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?\s*"
+_SAID = re.compile(r'"?sep=(.)"?')
 _FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
@@ -50,17 +51,21 @@ def read_separated(path: Path, *, sep: str | None = None, keep_text: bool = Fals
     if sep is not None and (len(sep) != 1 and sep != "\\t"):
         raise InputError(f"A separator must be one character, or \\t. Got {len(sep)} characters.")
     found = (sep or "").replace("\\t", "\t")
+    said = _SAID.fullmatch(rows[0].strip())  # as Excel writes it
+    if said is not None:
+        found, rows = said[1], rows[1:] or [""]
     if not found or found not in rows[0]:  # of several files not all need be separated alike
         found = _separator(rows)
     header = next(csv.reader(rows, delimiter=found), [])
     _require_header(header, path, rows, found)
     given: dict[str, Any] = {"sep": found, "encoding": encoding, "compression": "gzip" if packed else None}
+    given |= {} if said is None else {"skiprows": 1}
     table = _parsed(path, given)
     if keep_text:
         table = _parsed(path, given | _words_of(table))
     else:
         _warn_of_words(path, table, given)
-    return table if found == "," else _with_decimal_points(table)
+    return _with_numbers(path, table, given)
 
 
 def _parsed(path: Path, given: dict[str, Any]) -> pd.DataFrame:
@@ -137,6 +142,7 @@ def _separator(rows: Sequence[str]) -> str:
 
 def _require_header(header: Sequence[str], path: Path, rows: Sequence[str], sep: str) -> None:
     if len(header) == 1:
+        _require_no_title(path, rows)
         raise InputError(
             f"{path} must have several columns. Read with {sep!r} between them it has one, whose name has "
             f"{len(header[0])} characters. Say what separates them with `sep` (--sep)."
@@ -154,6 +160,18 @@ def _require_header(header: Sequence[str], path: Path, rows: Sequence[str], sep:
         _warn(f"{path}: the column names {twice} stand there more than once; the later ones are read as NAME.1.")
 
 
+def _require_no_title(path: Path, rows: Sequence[str]) -> None:
+    """Refuse a title or comments above the names of the columns: lines with one field, and a table below them."""
+    for sep in SEPARATORS:
+        counts = [len(row) for row in csv.reader(rows, delimiter=sep)]
+        begin = next((at for at, count in enumerate(counts) if count > 1), 0)
+        if begin and len(counts) - begin > 1 and len(set(counts[begin:])) == 1:
+            raise InputError(
+                f"{path} must begin with the names of its columns. They seem to stand below {begin} other "
+                f"line{'s' if begin > 1 else ''}: remove what is above them."
+            )
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)
@@ -165,21 +183,17 @@ def _is_number(text: str) -> bool:
 # --- words and decimal commas -------------------------------------------------------------------------------------
 
 
-def _is_text(values: pd.Series[Any]) -> bool:
-    return not (pd.api.types.is_numeric_dtype(values.dtype) or pd.api.types.is_bool_dtype(values.dtype))
-
-
 def _words_of(table: pd.DataFrame) -> dict[str, Any]:
     """Options of the parser with which NA and the like are words in columns of text, and missing in others."""
     return {
         "keep_default_na": False,
-        "na_values": {name: [""] if _is_text(table[name]) else _MISSING for name in table.columns},
+        "na_values": {name: [""] if is_text(table[name]) else _MISSING for name in table.columns},
     }
 
 
 def _warn_of_words(path: Path, table: pd.DataFrame, given: dict[str, Any]) -> None:
     """Count cells of text that say NA or None, which may be words or missing values."""
-    doubtful = [name for name in table.columns if _is_text(table[name]) and table[name].isna().any()]
+    doubtful = [name for name in table.columns if is_text(table[name]) and table[name].isna().any()]
     if not doubtful:
         return
     words = _parsed(path, given | _words_of(table))
@@ -193,13 +207,21 @@ def _warn_of_words(path: Path, table: pd.DataFrame, given: dict[str, Any]) -> No
         )
 
 
-def _with_decimal_points(table: pd.DataFrame) -> pd.DataFrame:
-    """Columns of numbers that are written with a decimal comma, as numbers."""
-    for name in [name for name in table.columns if _is_text(table[name])]:
-        text = table[name].dropna().astype(str)
-        if len(text) and text.str.fullmatch(_DECIMAL_COMMA).all() and text.str.contains(",", regex=False).any():
-            plain = text.str.strip().str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-            table[name] = plain.astype(np.float64).reindex(table.index)
+def _with_numbers(path: Path, table: pd.DataFrame, given: dict[str, Any]) -> pd.DataFrame:
+    """Columns of numbers that are written for people, as numbers; of more than decimal commas there is a note."""
+    fractions = [name for name in table.columns if pd.api.types.is_float_dtype(table[name])]
+    text = [name for name in table.columns if is_text(table[name])]
+    table, noted = with_numbers(table, "thousands" if given["sep"] == "," else "decimal")
+    commas = given["sep"] != "," and any(not is_text(table[name]) for name in text)
+    if commas and fractions:  # among decimal commas a point stands between thousands
+        written = _parsed(path, given | {"dtype": str, "usecols": fractions})
+        thousands = [name for name in fractions if are_thousands(written[name])]
+        plain = {name: written[name].str.replace(".", "", regex=False).astype(np.float64) for name in thousands}
+        table, noted = table.assign(**plain), noted + thousands
+    if noted:
+        _warn(
+            f"{path}: the columns {noted} are read as numbers, without thousands separators, percent or currency signs."
+        )
     return table
 
 

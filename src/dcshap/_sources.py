@@ -6,6 +6,7 @@ Excel, Feather and Parquet. Of text, the separator and the encoding are found ou
 
 from __future__ import annotations
 
+import codecs
 import os
 import warnings
 import zipfile
@@ -18,6 +19,7 @@ from typing import Any, Literal
 import pandas as pd
 import pyarrow as pa
 
+from dcshap._numerals import with_numbers
 from dcshap._separated import read_separated
 from dcshap.exceptions import InputError, TableWarning
 
@@ -45,6 +47,9 @@ _OTHERS = {
     b"\xd0\xcf\x11\xe0": "an Excel file of the old kind: save it as .xlsx or csv",
     b"SQLite format 3": "an SQLite database: give sqlite:///FILE instead, and a query with --sql",
     b"%PDF": "a PDF document: save the table in it as csv",
+    b'[{"': "JSON: save it as csv or Parquet",
+    b'{"': "JSON: save it as csv or Parquet",
+    b"<": "a web page or XML: save the table in it as csv",
 }
 
 
@@ -99,7 +104,7 @@ def read_file(path: Path, kind: Kind | None = None, *, reading: Reading | None =
 
 def _kind_of(path: Path) -> Kind:
     with path.open("rb") as file:
-        start = file.read(16)
+        start = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()
     for mark, what in _OTHERS.items():
         if start.startswith(mark):
             raise InputError(f"{path} must be a table: csv, Excel, Feather or Parquet. It is {what}.")
@@ -114,7 +119,19 @@ def _read_excel(path: Path, reading: Reading) -> pd.DataFrame:
         if len(book.sheet_names) > 1:
             _warn(f"{path} has {len(book.sheet_names)} sheets: the first one is read.")
         words: dict[str, Any] = {"keep_default_na": False, "na_values": [""]} if reading.keep_text else {}
-        return pd.read_excel(book, sheet_name=book.sheet_names[0], **words)
+        table: pd.DataFrame = pd.read_excel(book, sheet_name=book.sheet_names[0], **words)
+    unnamed = sum(str(name).startswith("Unnamed: ") for name in table.columns)
+    if 2 * unnamed > table.shape[1]:
+        raise InputError(
+            f"{path} must have the names of its columns in the first row. {unnamed} of {table.shape[1]} cells there "
+            f"are empty: remove titles and merged cells above the names."
+        )
+    table, noted = with_numbers(table, None)
+    if noted:
+        _warn(
+            f"{path}: the columns {noted} are read as numbers, without thousands separators, percent or currency signs."
+        )
+    return table
 
 
 _READERS: Mapping[Kind, Callable[[Path, Reading], pd.DataFrame]] = {
@@ -126,10 +143,10 @@ _READERS: Mapping[Kind, Callable[[Path, Reading], pd.DataFrame]] = {
 
 
 def _with_names(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The table with names of text, without blanks around them and without columns that have neither name nor value."""
+    """The table with names of text, in which blanks are single, without columns that have neither name nor value."""
     blank = [name for name in table.columns if str(name).startswith("Unnamed: ") and table[name].isna().all()]
     table = table.drop(columns=blank) if blank else table
-    names = [str(name).strip() for name in table.columns]
+    names = [" ".join(str(name).split()) for name in table.columns]  # blanks of any kind, once
     if names != list(table.columns):
         table = table.set_axis(names, axis=1)
     if not table.shape[1]:

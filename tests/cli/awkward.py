@@ -65,6 +65,15 @@ NAMES = [f"Person {i} of Many" for i in range(len(TABLE))]
 DAYS = pd.date_range("1999-12-20", periods=len(TABLE), freq="17D")
 DECIMALS = TABLE.to_csv(index=False, sep=";", decimal=",")
 QUERY = "select * from people"
+GRAMS = TABLE["weight"] * 1000
+# A point is between thousands where other columns have decimal commas.
+POINTS = TABLE.assign(grams=GRAMS.map("{:,.0f}".format).str.replace(",", ".")).to_csv(index=False, sep=";", decimal=",")
+
+
+def titled(path: Path) -> None:
+    above = pd.DataFrame([["Our patients", *[None] * 4], list(TABLE.columns), *TABLE.to_numpy().tolist()])
+    above.to_excel(path, index=False, header=False)
+
 
 # The file's name, what writes it, options, the exit code, and words of what is said.
 FILES: list[tuple[str, Write | None, tuple[str, ...], int, str]] = [
@@ -133,7 +142,7 @@ FILES: list[tuple[str, Write | None, tuple[str, ...], int, str]] = [
     ("gap-absent.csv", with_cell("weight", 4, None), ("--missing", "reference"), 0, "Trained logistic"),
     ("words.csv", with_cell("town", 4, "NA"), (), 1, "town 1. Where they are words, say so with `keep_text`"),
     ("words-kept.csv", with_cell("town", 4, "NA"), ("--keep-text",), 0, "Trained logistic"),
-    ("kilos.csv", with_cell("weight", 4, "80 kg"), (), 1, "1 of 90 values of 'north' are no numbers (row 5)"),
+    ("kilos.csv", with_cell("weight", 4, "80 kg"), (), 1, "1 of 90 values of 'north' are not numbers (row 5)"),
     ("codes.csv", csv(TABLE.assign(age=TABLE["age"] % 4)), (), 0, "Trained logistic"),
     ("unlabelled.csv", with_cell("sick", 4, None), (), 1, "'north' lacks 1 of 90 (row 5)"),
     ("capitals.csv", csv(TABLE.assign(sick=TABLE["sick"].str.upper())), (), 1, "--labels NO=no"),
@@ -146,4 +155,52 @@ FILES: list[tuple[str, Write | None, tuple[str, ...], int, str]] = [
     ),
     ("text-target.csv", text(TEXT), ("--regression",), 1, "must hold numbers. It holds text: 90 of 90"),
     ("one-row.csv", csv(TABLE.head(1)), (), 0, "Trained logistic"),
+    (
+        "title.csv",
+        text("People of 2024\n\n" + TEXT),
+        (),
+        1,
+        "They seem to stand below 1 other line: remove what is above",
+    ),
+    (
+        "comments.csv",
+        text("# from the clinic\n# on Monday\n" + TEXT),
+        (),
+        1,
+        "below 2 other lines: remove what is above",
+    ),
+    ("excel-says.csv", text("sep=;\n" + DECIMALS), (), 0, "Trained logistic"),
+    ("records.json", text(TABLE.to_json(orient="records")), (), 1, "It is JSON: save it as csv or Parquet"),
+    ("page.html", text(TABLE.head(2).to_html()), (), 1, "It is a web page or XML: save the table in it as csv"),
+    ("title.xlsx", titled, (), 1, "4 of 5 cells there are empty: remove titles and merged cells above the names"),
+    ("thousands.csv", csv(TABLE.assign(weight=GRAMS.map("{:,.0f}".format))), (), 0, "['weight'] are read as numbers"),
+    ("dollars.csv", csv(TABLE.assign(weight=GRAMS.map("${:,.2f}".format))), (), 0, "['weight'] are read as numbers"),
+    ("percent.csv", csv(TABLE.assign(weight=TABLE["weight"].map("{} %".format))), (), 0, "['weight'] are read as num"),
+    ("points.csv", text(POINTS), (), 1, "['grams'] are read as numbers, without thousands separators"),
+    (
+        "two-units.csv",
+        csv(TABLE.assign(weight=[f"{'$€'[i % 2]}{w}" for i, w in enumerate(TABLE["weight"])])),
+        (),
+        1,
+        "90 of 90 values of 'north' are not numbers (rows 1, 2, 3, 4, 5 and 85 more): make them numbers",
+    ),
+    ("truths.csv", csv(TABLE.assign(age=TABLE["age"] > 50)), (), 1, "'north' holds true and false: write the same at"),
+    ("capital-names.csv", csv(TABLE.rename(columns={"age": "Age"})), (), 1, "capitals or blanks: 'age' and 'Age'"),
+    ("capital-target.csv", csv(TABLE.rename(columns={"sick": "Sick"})), (), 1, "blanks: 'sick' and 'Sick'"),
+    ("hard-blanks.csv", csv(TABLE.rename(columns={"age": "\u00a0age"})), (), 0, "Trained logistic"),
+    ("other-words.csv", csv(TABLE.assign(sex=TABLE["sex"].str[:1])), (), 0, "'sex': a table has no category in common"),
+    (
+        "blank-labels.csv",
+        csv(TABLE.assign(sick=" " + TABLE["sick"])),
+        (),
+        1,
+        "for example by --labels ' no=no'",
+    ),
+    (
+        "huge-numbers.csv",
+        csv(TABLE.assign(account=[10**17 + 7919 * i for i in range(90)])),
+        (),
+        0,
+        "['account'], whole numbers that are all different: record numbers",
+    ),
 ]

@@ -47,12 +47,15 @@ class Columns:
     def of(self, tables: Tables) -> tuple[Schema, dict[str, pd.DataFrame]]:
         """The schema of tables with the same columns, and the tables cut to it."""
         kept = self._without_dropped(tables)
+        kept = kept if self.schema else _without_constants(kept)
         found = self._given() or self._found(kept, self.onehot, self.category)
         return found, {name: self._cut(table, found, name) for name, table in kept.items()}
 
     def of_each(self, tables: Tables) -> tuple[Schema, dict[str, pd.DataFrame]]:
         """The schema of tables with different columns, and the tables cut to it."""
         kept = self._without_dropped(tables)
+        if self.schema is None:
+            kept = {name: _without_constants({name: table})[name] for name, table in kept.items()}
         everything = [column for table in kept.values() for column in table.columns]
         for option, names in {"--onehot": self.onehot, "--category": self.category}.items():
             _require_known(names, everything, option)
@@ -96,6 +99,18 @@ class Columns:
         if others and self.schema is not None:
             note(f"{party!r}: the columns {others} are not in the schema and are ignored.")
         return table.drop(columns=others)
+
+
+def _without_constants(tables: Tables) -> dict[str, pd.DataFrame]:
+    """Tables without columns that are empty, or hold one and the same value, in all of them; which are named."""
+    names = dict.fromkeys(name for table in tables.values() for name in table.columns)
+    values = {
+        name: {repr(v) for t in tables.values() if name in t for v in t[name].dropna().unique()[:2]} for name in names
+    }
+    same = [name for name in names if len(values[name]) < 2]
+    if same:
+        note(f"The columns {same} are left out: they are empty, or hold the same value in every row.")
+    return {party: table.drop(columns=same, errors="ignore") for party, table in tables.items()}
 
 
 def _require_known(names: Sequence[str], there: Sequence[str], option: str) -> None:

@@ -156,7 +156,8 @@ def horizontal(
         for row in rows:
             row["score"] = collaboration.score(*held_out, party=row["party"])
             row.update(worth(collaboration, held_out, row["party"]))
-    _report(out, model, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
+    called = _called(model, regression=numbers)
+    _report(out, called, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
 
 
 @fit.command()
@@ -235,7 +236,8 @@ def vertical(
         records, answers = held_out[0], spellings.apply(held_out[1])
         score = collaboration.score(records, answers)
         rows = [row | {"score": score} | worth(collaboration, (records, answers), row["party"]) for row in rows]
-    _report(out, model, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
+    called = _called(model, regression=numbers)
+    _report(out, called, rows, audits=_audits(collaboration) if audit else {}, strict=strict, as_json=as_json)
 
 
 def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
@@ -250,6 +252,10 @@ def estimator(model: Model, *, regression: bool, seed: int | None) -> Any:
         Model.mlp: (MLPClassifier(**stopped), MLPRegressor(**stopped)),
     }[model]
     return regressor if regression else classifier
+
+
+def _called(model: Model, *, regression: bool) -> str:
+    return "ridge" if regression and model is Model.logistic else model.value
 
 
 def _absolute(party: list[str]) -> dict[str, str]:
@@ -304,13 +310,13 @@ def _audits(collaboration: HorizontalCollaboration | VerticalCollaboration) -> d
 
 
 def _report(
-    out: Path, model: Model, rows: list[dict[str, Any]], *, audits: dict[str, Audit], strict: bool, as_json: bool
+    out: Path, model: str, rows: list[dict[str, Any]], *, audits: dict[str, Audit], strict: bool, as_json: bool
 ) -> None:
     if as_json:
         told = {"audit": {name: found.to_dict() for name, found in audits.items()}} if audits else {}
-        print_json({"run": str(out), "model": model.value, "parties": rows} | told)
+        print_json({"run": str(out), "model": model, "parties": rows} | told)
     else:
-        print_table(pd.DataFrame(rows), f"Trained {model.value}, written to {out}")
+        print_table(pd.DataFrame(rows), f"Trained {model}, written to {out}")
         for found in audits.values():
             show_audit(found)
     code = max((found.exit_code(strict=strict) for found in audits.values()), default=0)

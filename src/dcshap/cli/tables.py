@@ -18,6 +18,7 @@ from dcshap._sources import Reading, is_database, read_database, read_file
 from dcshap.cli.console import note
 from dcshap.exceptions import InputError, StorageError
 from dcshap.schema import Category, Schema
+from dcshap.schema.kinds import alike_names
 from dcshap.storage import current
 
 __all__ = [
@@ -102,7 +103,8 @@ def absent_options(missing: str | None, unknown: str) -> dict[str, Any]:
 def require_column(table: pd.DataFrame, name: str, file: str | Path, *, what: str) -> None:
     """Refuse a file's table that lacks the column of the target, say, naming the columns that are there."""
     if name not in table.columns:
-        raise InputError(f"{file} must have the {what} {name!r}. It has {list(table.columns)}.")
+        hint = alike_names([name], table.columns)
+        raise InputError(f"{file} must have the {what} {name!r}. It has {list(table.columns)}.{hint}")
 
 
 def select_columns(table: pd.DataFrame, names: Sequence[str], file: str | Path) -> pd.DataFrame:

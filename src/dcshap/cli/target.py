@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -94,7 +95,7 @@ def require_one_spelling(labels: Mapping[str, pd.Series[Any]], *, target: str) -
         said = "; ".join(" and ".join(_spelled(label, counts) for label in group) for group in groups)
         raise InputError(
             f"The classes of the target {target!r} are spelled in different ways: {said}. Say which is meant, for "
-            f"example by --labels {groups[0][0]}={groups[0][-1]}."
+            f"example by --labels {shlex.quote(f'{groups[0][0]}={groups[0][-1]}')}."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcshap.exceptions import SchemaError
+from dcshap.exceptions import SchemaError, TableWarning
 from dcshap.schema.columns import Category, Column, Date, Encoding, Label, Number, column_codes, plain_number
 from dcshap.schema.dates import as_days
-from dcshap.schema.kinds import kind_of, no_numbers, rows_text, warn_of_spellings
+from dcshap.schema.kinds import alike_names, kind_of, no_numbers, rows_text, warn_of_spellings
 from dcshap.schema.knots import choose_knots, robust_range
 
 __all__ = ["column_differences", "column_from_tables", "require_names"]
@@ -59,9 +60,19 @@ def _mixed(name: str, tables: Mapping[str, pd.DataFrame], kinds: Mapping[str, An
     text = f"Column {name!r} holds {found[0]} for some and {found[-1]} for others: {dict(kinds)}."
     for party, frame in tables.items():
         if "number" in kinds.values() and kinds[party] == "category":
-            wrong = no_numbers(frame[name])
-            text += f" {int(wrong.sum())} of {len(wrong)} values of {party!r} are no numbers ({rows_text(wrong)})."
+            text += _no_numbers(party, frame[name])
     return text
+
+
+def _no_numbers(party: str, values: pd.Series[Any]) -> str:
+    if pd.api.types.is_bool_dtype(values.dtype):
+        return f" {party!r} holds true and false: write the same at all parties, 1 and 0 or true and false."
+    wrong = no_numbers(values)
+    where = f" ({rows_text(wrong)})" if wrong.any() else ""
+    return (
+        f" {int(wrong.sum())} of {len(wrong)} values of {party!r} are not numbers{where}: make them numbers, or leave "
+        f"these cells empty."
+    )
 
 
 def _date_from(name: str, present: Sequence[pd.Series[Any]], *, knots: int, robust: bool) -> Date:
@@ -79,10 +90,25 @@ def _date_from(name: str, present: Sequence[pd.Series[Any]], *, knots: int, robu
 def _category_from(name: str, present: Sequence[pd.Series[Any]], encoding: Encoding) -> Category:
     column = Category(name, _common_categories(present), encoding)
     warn_of_spellings(name, column.categories)
+    _warn_of_nothing_in_common(name, present)
     codes = np.concatenate([column_codes(column, values) for values in present])
     counts = np.bincount(codes[~np.isnan(codes)].astype(np.int64), minlength=len(column.categories))
     middle = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2)) if encoding == "ordinal" else counts.argmax()
     return replace(column, typical=column.categories[int(middle)])
+
+
+def _warn_of_nothing_in_common(name: str, present: Sequence[pd.Series[Any]]) -> None:
+    """Say where a table's categories are none of the others': they may be the same in other words."""
+    if any(isinstance(values.dtype, pd.CategoricalDtype) for values in present) or len(present) < 2:
+        return
+    own = [_distinct(values) for values in present]
+    if any(not mine & set().union(*(own[:at] + own[at + 1 :])) for at, mine in enumerate(own)):
+        warnings.warn(
+            f"Column {name!r}: a table has no category in common with the others. If they mean the same in other "
+            f"words, write them alike.",
+            TableWarning,
+            stacklevel=6,
+        )
 
 
 def _common_categories(columns: Sequence[pd.Series[Any]]) -> tuple[Label, ...]:
@@ -119,10 +145,10 @@ def column_differences(tables: Mapping[str, pd.DataFrame], names: Sequence[str])
     for party, frame in tables.items():
         lacking = [name for name in names if name not in frame.columns]
         extra = [name for name in frame.columns if name not in names]
-        if lacking:
-            problems.append(f"All tables must have the same columns: {party!r} lacks {lacking}, which {first!r} has.")
-        if extra:
-            problems.append(f"All tables must have the same columns: {party!r} has {extra}, which {first!r} lacks.")
+        said = [f"{party!r} lacks {lacking}, which {first!r} has."] if lacking else []
+        said += [f"{party!r} has {extra}, which {first!r} lacks."] if extra else []
+        if said:
+            problems.append(f"All tables must have the same columns: {' '.join(said)}{alike_names(extra, lacking)}")
     return problems
 
 

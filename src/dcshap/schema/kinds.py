@@ -18,6 +18,7 @@ from dcshap.schema.dates import holds_ambiguous_dates, holds_dates
 __all__ = [
     "Kind",
     "alike",
+    "alike_names",
     "kind_of",
     "looks_like_categories",
     "no_numbers",
@@ -32,6 +33,7 @@ Kind = Literal["number", "date", "category"]
 FEW_VALUES = 20
 # Whole numbers of so few values, in so many rows, may be the codes of categories. Two values need no indicators.
 CODES, ENOUGH_ROWS = range(3, 11), 50
+LARGEST = 2**53  # whole numbers beyond cannot all be told apart as numbers
 _NUMBERED = re.compile(r"(^|.*[_ .-])(id|ids|nr|no|key|uuid|index|number|unnamed: 0)", re.IGNORECASE)
 _SHOWN = 5
 
@@ -92,15 +94,18 @@ def _why_left_out(name: str, columns: Sequence[pd.Series[Any]]) -> str | None:
         return None
     if pd.to_numeric(text, errors="coerce").notna().mean() > 0.5:
         return "numbers with text among them: make all of them numbers"
-    return "nearly as many values as rows: identifiers or free text" if text.nunique() > len(text) / 2 else None
+    # At one party alone, too: the same names, or the same text, may stand at several.
+    many = any(column.nunique() > max(FEW_VALUES, len(column) / 2) for column in [text, *plain])
+    return "nearly as many values as rows: identifiers or free text" if many else None
 
 
 def _are_numbered(name: str, columns: Sequence[pd.Series[Any]]) -> bool:
-    """Whether every table's values are whole numbers, all different, and a series or called an identifier."""
+    """Whether every table's values are whole numbers, all different, and a series, called an identifier, or huge."""
     for column in columns:
         if len(column) <= FEW_VALUES or not pd.api.types.is_integer_dtype(column.dtype) or not column.is_unique:
             return False
-        if int(column.max()) - int(column.min()) >= 2 * len(column) and not _NUMBERED.fullmatch(name):
+        series = int(column.max()) - int(column.min()) < 2 * len(column)
+        if not series and not _NUMBERED.fullmatch(name) and int(column.abs().max()) <= LARGEST:
             return False
     return bool(columns)
 
@@ -111,6 +116,13 @@ def alike(labels: Iterable[Any]) -> list[list[Any]]:
     for label in labels:
         groups.setdefault(_folded(label), []).append(label)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def alike_names(names: Iterable[Any], others: Iterable[Any]) -> str:
+    """A hint at names that differ from others in capitals or blanks only; nothing where none do."""
+    known = {_folded(name): name for name in others}
+    pairs = [f"{name!r} and {known[_folded(name)]!r}" for name in names if _folded(name) in known]
+    return f" These look alike, but for capitals or blanks: {', '.join(pairs)}." if pairs else ""
 
 
 def _folded(label: Any) -> str:
