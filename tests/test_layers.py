@@ -10,7 +10,7 @@ import pytest
 
 import dcshap
 
-BASE = {"exceptions", "_typing", "_tables", "_bytes", "_html", "_separated", "_sources"}
+BASE = {"exceptions", "_typing", "_tables", "_bytes", "_html", "_numerals", "_separated", "_sources"}
 BASE |= {"_machine", "_disk", "_arrow", "_yaml"}
 METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
@@ -23,8 +23,9 @@ MAY_IMPORT = {
     "_html": set(),
     "_arrow": set(),
     "_bytes": {"exceptions", "_typing", "_arrow"},
-    "_separated": {"exceptions", "_typing"},
-    "_sources": {"exceptions", "_typing", "_separated"},
+    "_numerals": set(),
+    "_separated": {"exceptions", "_typing", "_numerals"},
+    "_sources": {"exceptions", "_typing", "_numerals", "_separated"},
     "_machine": set(),
     "_yaml": {"exceptions"},
     "_disk": {"exceptions"},

@@ -16,7 +16,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def commands(page: str) -> list[list[str]]:
-    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    lines = [line for block in blocks(page, "sh") for line in block.replace("\\\n", " ").splitlines()]
     return [shlex.split(line, comments=True) for line in lines]
 
 
