@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import io
 import lzma
+import math
 import struct
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,8 @@ UNREADABLE = (
 # What an archive may grow to: tables of categories and zeros shrink well, but not a hundredfold as a whole.
 MOST_GROWTH = 100
 ALWAYS_ALLOWED = 1 << 26
+_HEADER = 1 << 17  # bytes that an array's header fits in
+Buffer = bytes | memoryview
 
 
 # --- arrays -------------------------------------------------------------------------------------------------------
@@ -52,9 +55,17 @@ ALWAYS_ALLOWED = 1 << 26
 
 def array_bytes(array: Array) -> bytes:
     """An array as `.npy`. An array of objects is refused with a ValueError."""
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
+    return b"".join(array_buffers(array))
+
+
+def array_buffers(array: Array) -> list[Buffer]:
+    """An array as the parts of an `.npy`: its header, and its numbers as they lie in memory, not copied."""
+    if array.dtype.hasobject:
+        raise ValueError("Object arrays cannot be saved when allow_pickle=False")  # as numpy says it
+    head, described = io.BytesIO(), np.lib.format.header_data_from_array_1_0(array)
+    np.lib.format.write_array_header_1_0(head, described)
+    plain = np.ascontiguousarray(array.T if described["fortran_order"] else array)
+    return [head.getvalue(), *([plain.reshape(-1).view(np.uint8).data] if plain.nbytes else [])]
 
 
 def read_array(file: IO[bytes]) -> Array:
@@ -65,20 +76,39 @@ def read_array(file: IO[bytes]) -> Array:
     return array
 
 
+def mapped_array(view: memoryview) -> Array:
+    """The array that some bytes begin with, as a view of them: it takes no memory beside theirs, and is read-only."""
+    file = io.BytesIO(bytes(view[:_HEADER]))
+    shape, fortran, dtype = _array_header(file)
+    size = math.prod(shape)
+    if dtype.hasobject or not _brings(shape, dtype, len(view) - file.tell()):
+        raise ValueError("an array claims more than it brings, or holds objects")
+    flat: Array = np.frombuffer(view, dtype, count=size, offset=file.tell()) if size else np.empty(0, dtype)
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
 def require_array(file: IO[bytes]) -> None:
     """Refuse an array whose header claims more bytes than follow, with a ValueError; the file stays where it is."""
     begin = file.tell()
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
+    shape, _, dtype = _array_header(file)
     at = file.tell()
     left = file.seek(0, io.SEEK_END) - at
     file.seek(begin)
-    size = dtype.itemsize
-    for length in shape:
-        size *= int(length)
-    if size > left or min(shape, default=0) < 0 or (dtype.itemsize == 0 and 0 not in shape):
+    if not _brings(shape, dtype, left):
         raise ValueError("an array claims more than it brings")
+
+
+def _array_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    header: tuple[tuple[int, ...], bool, np.dtype[Any]] = read(file)
+    return header
+
+
+def _brings(shape: tuple[int, ...], dtype: np.dtype[Any], left: int) -> bool:
+    """Whether the bytes that are left can hold an array that its header claims."""
+    size = math.prod((dtype.itemsize, *map(int, shape)))
+    return size <= left and min(shape, default=0) >= 0 and (dtype.itemsize > 0 or 0 in shape)
 
 
 # --- archives -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,18 @@ from pathlib import Path
 
 from dcshap.exceptions import StorageError
 
-__all__ = ["Disk", "append_to", "create", "locked", "make_folder", "remove", "rename", "replace", "using_disk"]
+__all__ = [
+    "Disk",
+    "append_to",
+    "create",
+    "locked",
+    "make_folder",
+    "remove",
+    "rename",
+    "replace",
+    "reserve",
+    "using_disk",
+]
 
 
 class Disk:
@@ -37,6 +48,14 @@ class Disk:
             while left:
                 left = left[os.write(descriptor, left) :]
             os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def reserve(self, path: Path, size: int) -> None:
+        """Make a file of some size whose place on the disk is taken; nobody but its owner can read it."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.posix_fallocate(descriptor, 0, size)
         finally:
             os.close(descriptor)
 
@@ -113,6 +132,12 @@ def append_to(path: Path, data: bytes, *, size: int) -> None:
     """Write bytes after the first `size` bytes of a file, over anything that a crash has left there."""
     with _in_words(path):
         _current.write(path, data, size=size)
+
+
+def reserve(path: Path, size: int) -> None:
+    """Make a file of some size, to be mapped to memory: that there is room for it shows now, not when it is written."""
+    with _in_words(path):
+        _current.reserve(path, size)
 
 
 def rename(path: Path, target: Path) -> None:

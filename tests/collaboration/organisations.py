@@ -12,9 +12,9 @@ from sklearn.linear_model import Ridge
 from dcshap.collaboration.messages import ANALYST, Message
 from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.seals.post import PostOffice
-from dcshap.federation.site.analyst_site import AnalystMeeting, RunSettings
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data, load_data
+from dcshap.federation.site.hosting import AnalystMeeting, RunSettings
 from dcshap.federation.site.meeting import Meeting
 from dcshap.federation.site.secrets import Secrets
 from dcshap.federation.site.witness import Witness

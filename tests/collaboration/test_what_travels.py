@@ -173,7 +173,7 @@ MAY_HOLD: dict[tuple[str, type[Message]], dict[str, str]] = {
 FIELDS: dict[type[Message], set[str]] = {
     Hello: {"version", "kind", "task", "ledger"},
     Greeting: {"party", "certificate", "instance_models", "labels", "span", "rounds", "ledger", "remembered"},
-    Introduction: {"certificates", "holder", "remembered"},
+    Introduction: {"certificates", "holder", "remembered", "run"},
     Resume: {"run", "certificates", "remembered"},
     Ready: {"party", "rows"},
     Settings: {"content"},

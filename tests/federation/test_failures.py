@@ -18,8 +18,8 @@ from dcshap import Schema
 from dcshap.exceptions import FederationError, PrivacyError, ProtocolError, SchemaError
 from dcshap.federation.flare.job import write_job
 from dcshap.federation.flare.processes import SiteProcess
-from dcshap.federation.site.analyst_site import RunSettings
 from dcshap.federation.site.configuration import SiteConfig
+from dcshap.federation.site.hosting import RunSettings
 from dcshap.federation.site.secrets import Secrets
 
 from .loopback import ROWS, federation, runs_of, sabotage

@@ -98,15 +98,15 @@ def test_a_model_that_counts_before_all_have_it_is_found(stages, monkeypatch):
 
     def hasty(self, to):
         message = send(self, to)
-        keeping = KeepingAnalyst(self, self.runs)
-        keeping.send_commit(to)
+        self.runs.prepare(self.run, self.save)
+        KeepingAnalyst(self, self.runs, self.spool).send_commit(to)
         return message
 
     original = KeepingAnalyst.__init__
 
-    def told(self, analyst, kept):
-        analyst.runs = kept
-        original(self, analyst, kept)
+    def told(self, analyst, kept, spool):
+        analyst.runs, analyst.spool = kept, spool
+        original(self, analyst, kept, spool)
 
     monkeypatch.setattr(KeepingAnalyst, "__init__", told)
     monkeypatch.setattr(Analyst, "send_integration", hasty)

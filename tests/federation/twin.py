@@ -22,8 +22,9 @@ from dcshap.collaboration.messages import ANALYST
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.federation.requester import Requester
 from dcshap.federation.seals.identity import Identity
-from dcshap.federation.site.analyst_site import AnalystSite, RunSettings
+from dcshap.federation.site.analyst_site import AnalystSite
 from dcshap.federation.site.configuration import CollaborationConfig, SiteConfig
+from dcshap.federation.site.hosting import RunSettings
 from dcshap.federation.site.party_site import PartySite
 from dcshap.federation.site.secrets import Secrets
 from dcshap.protocol.simulated import SimulatedNetwork

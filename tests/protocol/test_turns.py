@@ -9,7 +9,7 @@ from dcshap.collaboration import Analyst, HorizontalParty, VerticalParty
 from dcshap.collaboration.messages import ANALYST, REQUESTER, AnchorSeed, Commit, Message, Representation
 from dcshap.exceptions import ProtocolError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
-from dcshap.federation.site.analyst_site import AnalystMeeting
+from dcshap.federation.site.hosting import AnalystMeeting
 from dcshap.federation.site.meeting import Meeting
 from dcshap.protocol import Cast, Protocol
 from dcshap.protocol.steps import (

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from dcshap.federation.flare.session import Session
-    from dcshap.federation.site.analyst_site import RunSettings
+    from dcshap.federation.site.hosting import RunSettings
 
 __all__ = ["federation"]
 
@@ -98,6 +98,7 @@ def train(
     regression: Annotated[bool, typer.Option("--regression", help="Predict a number instead of a class.")] = False,
     alignment: Annotated[str, typer.Option(help="auto, affine, svd or orthogonal.")] = "auto",
     seed: Annotated[int | None, typer.Option(help="A seed for the model.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was interrupted.")] = False,
     at_once: AtOnceOption = 8,
     timeout: TimeoutOption = 120.0,
     as_json: JsonOption = False,
@@ -105,7 +106,8 @@ def train(
     """Train a collaboration; a vertical one then answers requests.
 
     Examples: `dcshap federation train credit --kit KIT --kind vertical --party bank --party shop --model boosting`,
-    `dcshap federation train --kit KIT --job credit/job`
+    `dcshap federation train --kit KIT --job credit/job`. After an interruption the same command with `--resume` goes
+    on: what was computed and sent before is not computed and sent again.
     """
     built, run = estimator(model, regression=regression, seed=seed), _run_of(job, collaboration, kind, parties)
     with _requester(kit_folder, timeout) as lead, Live(console=error_console, transient=True) as live:
@@ -117,6 +119,7 @@ def train(
             alignment=alignment,
             at_once=at_once,
             timeout=timeout,
+            resume=resume,
             watch=lambda told: live.update(_phases(told)),
         )
     _show_status(status, as_json=as_json)
@@ -283,7 +286,7 @@ def _requester(folder: Path, timeout: float) -> Session:
 def _run_of(job: Path | None, collaboration: str | None, kind: Kind | None, parties: list[str] | None) -> RunSettings:
     """What a training is for, by a job's folder and the options that stand above it."""
     from dcshap.federation.flare.job import read_job  # noqa: PLC0415
-    from dcshap.federation.site.analyst_site import RunSettings  # noqa: PLC0415
+    from dcshap.federation.site.hosting import RunSettings  # noqa: PLC0415
 
     given: dict[str, Any] = {
         "collaboration": collaboration,

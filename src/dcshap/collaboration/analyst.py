@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
@@ -14,6 +15,7 @@ from sklearn.base import clone, is_classifier
 from dcshap._machine import random_bytes
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment, AlignmentKind, align, grid_step, to_grid
+from dcshap.collaboration.arrivals import by_pseudonym, check_representation, require_parties
 from dcshap.collaboration.consent import carries_rows, refuse, require_consent
 from dcshap.collaboration.continuity import is_continuous
 from dcshap.collaboration.labels import common_weights, require_trainable
@@ -49,6 +51,13 @@ class Analyst:
         Cloned before it is fitted.
     alignment : {"affine", "svd", "orthogonal"}
         How horizontal parties' representations are brought to a common space.
+
+    Attributes
+    ----------
+    workspace : path, optional
+        A folder for tables that are too large for memory.
+    cluster : callable
+        A context in which models are trained: on other machines, say.
     """
 
     kind: ClassVar[str] = "analyst"
@@ -66,6 +75,9 @@ class Analyst:
         self.carries_rows_ = False
         self.run = ""  # the training that all parties use once they have committed
         self.held_: dict[str, tuple[FloatArray, Array, FloatArray]] = {}  # rows, labels, weights; not kept on disk
+        self.workspace: Path | None = None
+        self.cluster: Callable[[], AbstractContextManager[Any]] = nullcontext
+        self.secret: bytes | None = None  # what is dealt to parties comes from it, where a training may be resumed
         self._fitted: Any = None
         self._received: dict[str, Any] = {}
         self._labels: RecordLabels | None = None
@@ -109,8 +121,8 @@ class Analyst:
     def send_common(self, to: str) -> CommonRecords:  # noqa: ARG002 - all are sent the same
         """The records that all parties hold, in the order of their pseudonyms, which nobody chose."""
         if self._common is None:
-            _require_parties(list(self._matching))
-            held = [set(_by_pseudonym(name, each.pseudonyms)) for name, each in self._matching.items()]
+            require_parties(list(self._matching))
+            held = [set(by_pseudonym(name, each.pseudonyms)) for name, each in self._matching.items()]
             found = sorted(set.intersection(*held))
             if not found:
                 raise InputError("The parties must have records in common. None is held by all of them and labelled.")
@@ -119,10 +131,11 @@ class Analyst:
 
     def send_holder_triple(self, to: str) -> HolderTriple:
         """Deal the randomness for products of guests' columns with labels: the part of the labels' holder."""
-        n_rows, seed = len(self.send_common(to).pseudonyms), random_bytes(SEED_BYTES)
+        n_rows, secret = len(self.send_common(to).pseudonyms), self.secret or random_bytes(SEED_BYTES)
+        first, seed, n_labels = seed_for(secret, "first"), seed_for(secret, "second"), self._matching[to].width
         widths = {name: each.width for name, each in self._matching.items() if name != to}
         triples = {
-            name: deal(n_rows, width, self._matching[to].width, second=seed_for(seed, name))
+            name: deal(n_rows, width, n_labels, first=seed_for(first, name), second=seed_for(seed, name))
             for name, width in widths.items()
         }
         self._guest_seeds = {name: triple.first for name, triple in triples.items()}
@@ -173,9 +186,9 @@ class Analyst:
 
     def integrate(self, representations: Sequence[Representation]) -> dict[str, Integration]:
         """Align all parties' representations, train the model, and give each party its alignment and the model."""
-        _require_parties([r.party for r in representations])
+        require_parties([r.party for r in representations])
         for representation in representations:
-            _check_representation(representation, n_anchor=len(representations[0].anchor))
+            check_representation(representation, n_anchor=len(representations[0].anchor))
         refusing = [r.party for r in representations if not r.instance_models]
         require_consent(self.model, refusing)
         labels = require_trainable([r.labels for r in representations], classifier=is_classifier(self.model))
@@ -186,6 +199,7 @@ class Analyst:
             chain.from_iterable(alignment.chunks(r.rows) for r, alignment in pairs),
             labels,
             common_weights([(r.weights, len(r.rows)) for r in representations]),
+            folder=self.workspace,
         )
         fitted = self._fit(points, labels, weights)
         require_consent(fitted, refusing, points)
@@ -194,15 +208,18 @@ class Analyst:
         kept = [replace(each, resolution=0.0) if is_continuous(fitted) else each for each in found]
         self.alignments_ = {r.party: a for r, a in zip(representations, kept, strict=True)}
         self.held_ = {r.party: (r.rows, r.labels, r.weights) for r in representations}
+        return self._integration_of_each()
+
+    def _integration_of_each(self) -> dict[str, Integration]:
         return {party: Integration(party, alignment, self.model_) for party, alignment in self.alignments_.items()}
 
     # --- vertical -----------------------------------------------------------------------------------------
 
     def join(self, representations: Sequence[RecordRepresentation], labels: RecordLabels) -> JoinReport:
         """Join the parties' representations record by record and train the model on them side by side."""
-        _require_parties([r.party for r in representations])
-        parts = [_by_pseudonym(r.party, r.pseudonyms) for r in representations]
-        labelled = _by_pseudonym(labels.party, labels.pseudonyms)
+        require_parties([r.party for r in representations])
+        parts = [by_pseudonym(r.party, r.pseudonyms) for r in representations]
+        labelled = by_pseudonym(labels.party, labels.pseudonyms)
         common = sorted(set(labelled).intersection(*parts))
         if self._common is not None and any(len(each) != len(self._common) for each in (labelled, *parts, common)):
             raise ProtocolError("All parties must send the records in common, and no others.")
@@ -247,11 +264,11 @@ class Analyst:
             raise ProtocolError(
                 f"A prediction needs a representation from each of {sorted(self.widths_)}. Got {sorted(given)}."
             )
-        order = _by_pseudonym(representations[0].party, representations[0].pseudonyms)
+        order = by_pseudonym(representations[0].party, representations[0].pseudonyms)
         columns = []
         for party, width in self.widths_.items():
             representation = given[party]
-            rows = _by_pseudonym(party, representation.pseudonyms)
+            rows = by_pseudonym(party, representation.pseudonyms)
             if representation.rows.shape[1] != width or set(rows) != set(order):
                 raise ProtocolError(
                     f"Party {party!r} must represent the same {len(order)} records in {width} dimensions. Got "
@@ -261,7 +278,18 @@ class Analyst:
             columns.append(representation.rows[[rows[p] for p in order]])
         return to_grid(np.concatenate(columns, axis=1), self.resolution_)
 
+    def forget_rows(self) -> None:
+        """Drop what parties have sent to be trained on; a trained analyst needs none of it."""
+        self.held_, self._received, self._labels, self._matching, self._common = {}, {}, None, {}, None
+
     # --- on disk ------------------------------------------------------------------------------------------
+
+    def adopt(self, trained: Analyst) -> None:
+        """Go on with what an earlier attempt at the same training has found."""
+        self._fitted, self.alignments_, self.widths_ = trained.model_, trained.alignments_, trained.widths_
+        self.resolution_, self.refusing_ = trained.resolution_, trained.refusing_
+        self.carries_rows_, self._report = trained.carries_rows_, trained._report
+        self._integrations = self._integration_of_each()
 
     def save(self, folder: str | Path) -> None:
         """Write the trained model and the alignments to a folder."""
@@ -310,40 +338,11 @@ class Analyst:
     def _fit(self, points: FloatArray, labels: Array, weights: FloatArray | None = None) -> Any:
         fitted = clone(self.model)
         try:
-            fitted.fit(points, labels, **({} if weights is None else {"sample_weight": weights}))
+            with self.cluster():
+                fitted.fit(points, labels, **({} if weights is None else {"sample_weight": weights}))
         except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
             raise ModelError(
                 f"{type(self.model).__name__} could not be trained on {points.shape[0]} points of {points.shape[1]} "
                 f"dimensions."
             ) from error
         return fitted
-
-
-def _require_parties(names: Sequence[str]) -> None:
-    if len(names) < 2:
-        raise InputError(f"A collaboration needs at least two parties. Got {len(names)}.")
-    if len(set(names)) < len(names):
-        raise ProtocolError(f"Each party must send one representation. Got these: {sorted(names)}.")
-
-
-def _check_representation(message: Representation, *, n_anchor: int) -> None:
-    anchor, rows = message.anchor, message.rows
-    if anchor.ndim != 2 or rows.ndim != 2 or anchor.shape[1] != rows.shape[1] or len(rows) != len(message.labels):
-        raise ProtocolError(
-            f"Party {message.party!r} must send rows (n, m), anchor (n_anchor, m) and labels (n,). Got {rows.shape}, "
-            f"{anchor.shape} and {message.labels.shape}."
-        )
-    if len(anchor) != n_anchor:
-        raise ProtocolError(
-            f"All parties must represent the same anchor. Party {message.party!r} sent {len(anchor)} rows, the first "
-            f"{n_anchor}."
-        )
-    if not (np.isfinite(anchor).all() and np.isfinite(rows).all()):
-        raise ProtocolError(f"Party {message.party!r} must send finite numbers. Some are not.")
-
-
-def _by_pseudonym(party: str, pseudonyms: Pseudonyms) -> Mapping[bytes, int]:
-    rows = {pseudonym.tobytes(): row for row, pseudonym in enumerate(pseudonyms)}
-    if len(rows) < len(pseudonyms):
-        raise ProtocolError(f"Party {party!r} must send each record once. {len(pseudonyms) - len(rows)} stand twice.")
-    return rows

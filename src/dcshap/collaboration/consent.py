@@ -32,7 +32,8 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.neighbors import NearestCentroid
 
-from dcshap._typing import FloatArray
+from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.stacking import parts_of
 from dcshap.exceptions import PrivacyError
 
 __all__ = ["carries_rows", "refuse", "require_consent"]
@@ -122,9 +123,15 @@ def _hold_one_of(arrays: list[FloatArray], rows: FloatArray) -> bool:
     """Whether one of the rows (n, d) stands in one of the arrays (k, d) or (d,), to single precision."""
     if not arrays:
         return False
-    known = {row.tobytes() for row in np.ascontiguousarray(rows, dtype=np.float32)}
-    held = (row for array in arrays for row in np.atleast_2d(np.ascontiguousarray(array, dtype=np.float32)))
-    return any(row.tobytes() in known for row in held)
+    held = np.unique(np.concatenate([_as_items(np.atleast_2d(array)) for array in arrays]))
+    # Rows are many and arrays few: rows are looked up some at a time.
+    return any(bool(np.isin(_as_items(part), held).any()) for part in parts_of(rows))
+
+
+def _as_items(rows: FloatArray) -> Array:
+    """Rows (n, d) in single precision as one item each (n,), to be compared as a whole."""
+    plain = np.ascontiguousarray(rows, dtype=np.float32)
+    return plain.view(np.dtype((np.void, plain.shape[1] * plain.itemsize)))[:, 0]
 
 
 def _parts(value: Any, seen: set[int]) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
@@ -35,6 +36,7 @@ class HorizontalParty(Party):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.secret: bytes | None = None  # of one training: its keys come from it, where it may be resumed
         self._labels: Array | None = None
         self._weights: FloatArray = np.zeros(0)
         self._keys: dict[str, bytes] = {}
@@ -73,10 +75,10 @@ class HorizontalParty(Party):
     def send_pair_key(self, to: str) -> PairKey:
         """A key to be shared with another party. Of two parties the first by name sends it.
 
-        It is new in every round: two rounds under one mask would show how the moments changed.
+        It is new in every training: two under one mask would show how the moments changed.
         """
         self._moments.pop(self.name, None)
-        self._keys[to] = random_bytes(32)
+        self._keys[to] = random_bytes(32) if self.secret is None else hmac.digest(self.secret, to.encode(), "sha256")
         return PairKey(self.name, self._keys[to])
 
     def receive_pair_key(self, message: PairKey) -> None:
@@ -123,6 +125,13 @@ class HorizontalParty(Party):
     def receive_bend_checks(self, message: MaskedMoments) -> None:
         """Another party's."""
         self.supervision.add("bend checks", message)
+
+    def recall_sums(self, message: Any, name: str | None) -> None:
+        """Take back what this party has sent in a round of a supervised span, or for a shared one, before a restart."""
+        if name is None:
+            self._moments[self.name] = message
+        else:
+            self.supervision.recall(name, message)
 
     @property
     def supervision(self) -> Supervision:

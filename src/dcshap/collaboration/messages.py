@@ -100,11 +100,15 @@ class Greeting(Message):
 
 @dataclass(frozen=True)
 class Introduction(Message):
-    """All parties' certificates, who holds the labels (vertically), what is remembered of the recipient's ledger."""
+    """All parties' certificates, who holds the labels (vertically), what is remembered of the recipient's ledger.
+
+    `run` is the interrupted training that is resumed; empty where a new one begins.
+    """
 
     certificates: dict[str, str]
     holder: str
     remembered: str = ""
+    run: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,31 @@ order, and the rows that an instance-based model contains do not stand party by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from dcshap._disk import reserve
 from dcshap._typing import Array, FloatArray
 
-__all__ = ["KEY_WIDTH", "stack"]
+__all__ = ["KEY_WIDTH", "parts_of", "stack"]
 
+IN_MEMORY = 1 << 28  # bytes of a table; a larger one lies in a file, where there is a place for it
+ROWS = 1 << 16  # of a large table that are looked at together
 KEY_WIDTH = 4  # coordinates in which points hardly ever agree unless they are equal
 
 Hashes = npt.NDArray[np.uint64]
 
 
 def stack(
-    keys: Iterable[FloatArray], chunks: Iterable[FloatArray], labels: Array, weights: FloatArray | None = None
+    keys: Iterable[FloatArray],
+    chunks: Iterable[FloatArray],
+    labels: Array,
+    weights: FloatArray | None = None,
+    *,
+    folder: Path | None = None,
 ) -> tuple[FloatArray, Array, FloatArray | None]:
     """Points (n, d), labels (n,) and their weights (n,), where they have any, in their common order.
 
@@ -35,6 +44,8 @@ def stack(
     chunks : iterable of arrays of shape (n_i, d)
         The points, some at a time: there is never room for them in two orders.
     labels, weights : array of shape (n,)
+    folder : path, optional
+        Where a table lies that is too large for memory.
     """
     hashes = np.concatenate([_hashes(chunk) for chunk in keys])
     order = np.argsort(hashes)
@@ -43,13 +54,29 @@ def stack(
     points: FloatArray | None = None
     start = 0
     for chunk in chunks:
-        points = np.empty((len(hashes), chunk.shape[1])) if points is None else points
+        points = _room(len(hashes), chunk.shape[1], folder) if points is None else points
         points[position[start : start + len(chunk)]] = chunk
         start += len(chunk)
     stacked, labels = (np.empty((0, 0)) if points is None else points), labels[order]
     weights = None if weights is None else weights[order]
     _settle_ties(stacked, labels, weights, hashes[order])
     return stacked, labels, weights
+
+
+def _room(n_rows: int, n_columns: int, folder: Path | None) -> FloatArray:
+    """An empty table: in memory, or, where it is large and there is a folder for it, in a file."""
+    size = 8 * n_rows * n_columns
+    if folder is None or size <= IN_MEMORY:
+        return np.empty((n_rows, n_columns))
+    path = folder / "points"
+    reserve(path, size)
+    return np.asarray(np.memmap(path, dtype=np.float64, mode="r+", shape=(n_rows, n_columns)))
+
+
+def parts_of(rows: FloatArray) -> Iterator[FloatArray]:
+    """A table (n, d), some rows at a time."""
+    for start in range(0, len(rows), ROWS):
+        yield rows[start : start + ROWS]
 
 
 def _hashes(points: FloatArray) -> Hashes:

@@ -124,6 +124,10 @@ class Supervision:
             self._sent["bend checks"] = self._masked("bend checks", checks)
         return self._sent["bend checks"]
 
+    def recall(self, name: str, message: MaskedMoments) -> None:
+        """Take back what was sent in a step before."""
+        self._sent[name] = message
+
     def add(self, name: str, message: MaskedMoments) -> None:
         """Take another party's masked sums of a step."""
         self._received.setdefault(name, []).append(message)

@@ -54,9 +54,11 @@ def seed_for(seed: bytes, name: str) -> bytes:
     return hashlib.sha256(b"dcshap triple for " + name.encode() + b"\x1f" + seed).digest()
 
 
-def deal(n_rows: int, n_columns: int, n_labels: int, *, second: bytes | None = None) -> Triple:
-    """Draw the randomness for a product of (n, q) with (n, K); the seed of `B` may be given."""
-    first, second = random_bytes(SEED_BYTES), random_bytes(SEED_BYTES) if second is None else second
+def deal(
+    n_rows: int, n_columns: int, n_labels: int, *, first: bytes | None = None, second: bytes | None = None
+) -> Triple:
+    """Draw the randomness for a product of (n, q) with (n, K); the seeds of `A` and `B` may be given."""
+    first, second = first or random_bytes(SEED_BYTES), second or random_bytes(SEED_BYTES)
     A, B = expand(first, "A", n_rows, n_columns), expand(second, "B", n_rows, n_labels)
     return Triple(first, second, A.T @ B - expand(first, "C", n_columns, n_labels))
 

@@ -172,6 +172,6 @@ class _RequesterPost(Post):
     def _from_analyst(self, sealed: bytes) -> Answered:
         envelope = open_envelope(self._office.identity, sealed, me=REQUESTER)
         about = envelope.about
-        if (about.sender, about.protocol, about.session) != (ANALYST, self._protocol.name, self._session):
+        if (about.sender, about.protocol, about.session) != (ANALYST, self.protocol.name, self._session):
             raise ProtocolError("What is said to be the analyst's answer belongs to another request.")
         return Answered(ANALYST, about.step, unpack(envelope.content))

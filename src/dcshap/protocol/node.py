@@ -61,6 +61,11 @@ class Node:
                 self._receive(step, sender, message)
         return answers
 
+    def require_sender(self, step: str, sender: str) -> None:
+        """Refuse what the table does not have somebody send this role."""
+        if (sender, self.me) not in self._turns.cast.pairs(self.protocol[step]):
+            raise ProtocolError(f"The step {step!r} is not sent by {sender!r} to {self.me!r}.")
+
     @contextmanager
     def _answering(self, sender: str) -> Iterator[list[Answered]]:
         """While a message is handled, what this role sends to its sender is the answer to it."""

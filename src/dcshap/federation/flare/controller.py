@@ -27,8 +27,9 @@ from dcshap.federation.operation.wishes import AGAIN, drop_wish, keep_wish, orde
 from dcshap.federation.seals.envelopes import recent
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.refusals import as_plain
-from dcshap.federation.site.analyst_site import AnalystSite, RunSettings
+from dcshap.federation.site.analyst_site import AnalystSite
 from dcshap.federation.site.configuration import trusted_by_analyst
+from dcshap.federation.site.hosting import RunSettings
 
 __all__ = ["AnalystController"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dcshap.exceptions import StorageError
 from dcshap.federation.flare.naming import CONTROLLER, EXECUTOR, NAME_BEGINS
-from dcshap.federation.site.analyst_site import RunSettings
+from dcshap.federation.site.hosting import RunSettings
 
 __all__ = ["read_job", "write_job"]
 

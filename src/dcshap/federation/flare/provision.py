@@ -24,8 +24,8 @@ from dcshap.federation.flare.job import write_job
 from dcshap.federation.flare.kits import Kit, secure_server
 from dcshap.federation.flare.local import run_nvflare
 from dcshap.federation.seals.revocation import REVOKED
-from dcshap.federation.site.analyst_site import RunSettings
 from dcshap.federation.site.configuration import require_collaboration
+from dcshap.federation.site.hosting import RunSettings
 
 __all__ = [
     "Asked",

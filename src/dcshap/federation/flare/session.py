@@ -20,7 +20,7 @@ from dcshap.federation.operation.tickets import ticket_of
 from dcshap.federation.operation.wishes import order_to_end
 from dcshap.federation.requester import Requester
 from dcshap.federation.seals.refusals import as_error
-from dcshap.federation.site.analyst_site import RunSettings
+from dcshap.federation.site.hosting import RunSettings
 from dcshap.storage import write_model
 
 __all__ = ["Session"]
@@ -61,6 +61,7 @@ class Session(Connection):
         alignment: str = "auto",
         at_once: int = 8,
         timeout: float = 60.0,
+        resume: bool = False,
         watch: Watch | None = None,
     ) -> dict[str, Any]:
         """Train a collaboration; a vertical one answers requests from then on. What `status` says at the end.
@@ -76,6 +77,8 @@ class Session(Connection):
             Requests that are answered at the same time.
         timeout : float
             Seconds that a party may take for each step, and all of them together to connect.
+        resume : bool
+            Whether to go on with a training that was interrupted: everything else must be as it was then.
         watch : callable, optional
             Is given what `status` says, again and again.
         """
@@ -88,6 +91,7 @@ class Session(Connection):
             alignment=alignment,
             timeout=timeout,
             at_once=at_once,
+            resume=resume,
         )
         return self._run(settings, watch)
 

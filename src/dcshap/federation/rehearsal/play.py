@@ -15,8 +15,9 @@ from dcshap.exceptions import DcshapError, FederationError
 from dcshap.federation.requester import Requester
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.refusals import as_error, as_plain
-from dcshap.federation.site.analyst_site import AnalystSite, RunSettings
+from dcshap.federation.site.analyst_site import AnalystSite
 from dcshap.federation.site.configuration import SiteConfig
+from dcshap.federation.site.hosting import RunSettings
 from dcshap.federation.site.party_site import PartySite
 from dcshap.protocol.simulated import FaultyNetwork
 from dcshap.protocol.world import World

@@ -6,6 +6,7 @@ Whoever carries an envelope (the analyst's server) can neither read it nor write
 from __future__ import annotations
 
 import json
+import re
 import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ __all__ = [
     "identifier_of",
     "open_envelope",
     "recent",
+    "require_parcel",
     "seal",
     "unframed",
 ]
@@ -51,6 +53,12 @@ class About:
         Seconds that the sender waits for an answer; at most `MAX_AGE`.
     answers : str
         The identifier of the envelope that this one answers; empty where it answers none.
+    parcel : str
+        The digest of a message that travels in parts; empty where the content is all there is.
+    size : int
+        Its size in bytes.
+    part : int
+        Which of its parts this envelope brings, or asks for, from 0 on; -1 where the whole message is meant.
     """
 
     sender: str
@@ -60,11 +68,25 @@ class About:
     step: str
     patience: float = 0.0
     answers: str = ""
+    parcel: str = ""
+    size: int = 0
+    part: int = -1
 
     def __post_init__(self) -> None:
-        texts = (self.sender, self.recipient, self.protocol, self.session, self.step, self.answers)
+        texts = (self.sender, self.recipient, self.protocol, self.session, self.step, self.answers, self.parcel)
         if not all(isinstance(text, str) for text in texts) or not 0 <= self.patience <= MAX_AGE:
             raise ValueError("of another type, or out of range")
+        require_parcel(self.parcel, self.size)
+        if type(self.part) is not int or not -1 <= self.part <= self.size:
+            raise ValueError("a part of nothing")
+
+
+def require_parcel(digest: Any, size: Any) -> None:
+    """Refuse what names no message that travels in parts, with a ValueError; an empty digest and 0 name none."""
+    if not isinstance(digest, str) or type(size) is not int or not re.fullmatch(r"[0-9a-f]{64}|", digest):
+        raise ValueError("no digest and size of a message")
+    if (size > 0) != bool(digest) or size < 0:
+        raise ValueError("a message without bytes, or bytes without a message")
 
 
 @dataclass(frozen=True)

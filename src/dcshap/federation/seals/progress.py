@@ -44,20 +44,26 @@ class Progress:
         self.state = "training"
         self.error: dict[str, Any] | None = None
 
-    def begin(self, name: str, sites: list[str], *, sent: int = 0) -> None:
+    def begin(self, name: str, sites: list[str]) -> None:
         """Begin a phase in which these sites are asked."""
         with self._lock:
             self._began = monotonic()
-            self._phases.append(Phase(name, sorted(sites), sent=sent))
+            self._phases.append(Phase(name, sorted(sites)))
 
-    def answered(self, site: str, n_bytes: int) -> None:
+    def moved(self, *, sent: int = 0, received: int = 0) -> None:
+        """Note bytes that have travelled: of a large message some at a time."""
+        with self._lock:
+            phase = self._phases[-1]
+            phase.sent, phase.received = phase.sent + sent, phase.received + received
+            phase.seconds = monotonic() - self._began
+
+    def answered(self, site: str) -> None:
         """Note that a site has answered."""
         with self._lock:
             phase = self._phases[-1]
             if site in phase.waiting:
                 phase.waiting.remove(site)
             phase.answered.append(site)
-            phase.received += n_bytes
             phase.seconds = monotonic() - self._began
 
     def end(self) -> None:

@@ -19,7 +19,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcshap._bytes import UNREADABLE, array_bytes, read_array, read_table, table_bytes
+from dcshap._bytes import (
+    UNREADABLE,
+    Buffer,
+    array_buffers,
+    array_bytes,
+    mapped_array,
+    read_array,
+    read_table,
+    table_bytes,
+)
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration import messages as collaboration
 from dcshap.collaboration.alignment import Alignment
@@ -32,7 +41,7 @@ from dcshap.explanation import disclosures as explanation
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.storage import read_model, write_model
 
-__all__ = ["KINDS", "kind_of", "pack", "unpack"]
+__all__ = ["KINDS", "buffers", "digest_of", "kind_of", "pack", "unpack"]
 
 _MAGIC = b"dcshap message 1\n"
 _DIGEST = 32
@@ -54,10 +63,10 @@ KINDS: Mapping[str, type[Message]] = _messages_of(collaboration) | _messages_of(
 # --- bytes of the parts -----------------------------------------------------------------------------------------
 
 
-def _explanation_bytes(explained: PartyExplanation) -> bytes:
+def _explanation_bytes(explained: PartyExplanation) -> list[Buffer]:
     buffer = io.BytesIO()
     explained.save(buffer)
-    return buffer.getvalue()
+    return [buffer.getvalue()]
 
 
 # --- how each type of field travels -----------------------------------------------------------------------------
@@ -67,14 +76,15 @@ def _explanation_bytes(explained: PartyExplanation) -> bytes:
 class _Field:
     """How fields of one type become bytes and come back; `holds` says whether what came back is of that type."""
 
-    write: Callable[[Any], bytes]
+    write: Callable[[Any], list[Buffer]]
     read: Callable[[io.BytesIO], Any]
     holds: Callable[[Any], bool]
+    view: Callable[[memoryview], Any] | None = None  # reads without a copy, where the bytes stay where they are
 
 
 def _plain(holds: Callable[[Any], bool], after: Callable[[Any], Any] = lambda value: value) -> _Field:
     return _Field(
-        lambda value: json.dumps(value, allow_nan=False).encode(), lambda data: after(json.loads(data.read())), holds
+        lambda value: [json.dumps(value, allow_nan=False).encode()], lambda data: after(json.loads(data.read())), holds
     )
 
 
@@ -82,7 +92,7 @@ def _array(kinds: str, itemsize: int | None = None) -> _Field:
     def holds(value: Any) -> bool:
         return value.dtype.kind in kinds and itemsize in (None, value.dtype.itemsize)
 
-    return _Field(array_bytes, read_array, holds)
+    return _Field(array_buffers, read_array, holds, view=mapped_array)
 
 
 def _names(value: Any) -> bool:
@@ -97,9 +107,9 @@ def _counts(value: Any) -> bool:
     return isinstance(value, dict) and all(_whole(count) for count in value.values())
 
 
-def _alignment_bytes(alignment: Alignment) -> bytes:
-    parts = [array_bytes(np.array(alignment.resolution)), array_bytes(alignment.weights)]
-    return b"".join([*parts, array_bytes(alignment.intercept)])
+def _alignment_bytes(alignment: Alignment) -> list[Buffer]:
+    parts = (np.array(alignment.resolution), alignment.weights, alignment.intercept)
+    return [array_bytes(part) for part in parts]
 
 
 def _read_alignment(data: io.BytesIO) -> Alignment:
@@ -120,7 +130,7 @@ _FIELDS: Mapping[Any, _Field] = {
     dict[str, int]: _plain(_counts),
     dict[str, str]: _plain(lambda value: isinstance(value, dict) and _names(value.values())),
     tuple[str, ...]: _plain(_names, tuple),
-    bytes: _Field(bytes, lambda data: data.read(), lambda value: isinstance(value, bytes)),
+    bytes: _Field(lambda value: [bytes(value)], lambda data: data.read(), lambda value: isinstance(value, bytes)),
     FloatArray: _array("f", 8),
     Pseudonyms: _array("V", 16),
     Words: _array("u", 1),
@@ -128,7 +138,7 @@ _FIELDS: Mapping[Any, _Field] = {
     Array: _array("biufU"),
     Alignment: _Field(_alignment_bytes, _read_alignment, _holds_alignment),
     pd.DataFrame: _Field(
-        lambda frame: table_bytes(pa.Table.from_pandas(frame)),
+        lambda frame: [table_bytes(pa.Table.from_pandas(frame))],
         lambda data: read_table(data).to_pandas(),
         lambda value: isinstance(value, pd.DataFrame),
     ),
@@ -140,7 +150,9 @@ _FIELDS: Mapping[Any, _Field] = {
 
 def _field(hint: Any, trusted: Sequence[str]) -> _Field:
     if hint is Any:  # a model: the only field of no one type
-        return _Field(write_model, lambda data: read_model(data.read(), trusted=trusted), lambda _: True)
+        return _Field(
+            lambda model: [write_model(model)], lambda data: read_model(data.read(), trusted=trusted), lambda _: True
+        )
     return _FIELDS[hint]
 
 
@@ -163,23 +175,38 @@ def pack(message: Message) -> bytes:
     ProtocolError
         If it is of no kind that travels, or a field is not of its type (labels that are objects, say).
     """
+    return b"".join(buffers(message))
+
+
+def buffers(message: Message) -> list[Buffer]:
+    """The parts that a packed message is made of, one after the other; arrays as they lie in memory."""
     kind = type(message).__name__
     if KINDS.get(kind) is not type(message):
         raise ProtocolError(f"A message must be one of {sorted(KINDS)}. Got {kind!r}.")
-    parts = []
+    parts: list[Buffer] = []
+    sizes = {}
     for name, hint in _HINTS[kind].items():
         field, value = _field(hint, ()), getattr(message, name)
         try:
             sound = field.holds(value)
-            part = field.write(value) if sound else b""
+            written = field.write(value) if sound else []
         except UNREADABLE as error:
             raise ProtocolError(f"The field {name!r} of a {kind} cannot be written down.") from error
         if not sound:
             raise ProtocolError(f"The field {name!r} of a {kind} is not of the type that travels.")
-        parts.append((name, part))
-    header = json.dumps({"kind": kind, "fields": {name: len(part) for name, part in parts}}).encode()
-    body = b"".join([_LENGTH.pack(len(header)), header, *(part for _, part in parts)])
-    return b"".join([_MAGIC, hashlib.sha256(body).digest(), body])
+        parts += written
+        sizes[name] = sum(map(len, written))
+    header = json.dumps({"kind": kind, "fields": sizes}).encode()
+    body = [_LENGTH.pack(len(header)), header, *parts]
+    digest = hashlib.sha256()
+    for part in body:
+        digest.update(part)
+    return [_MAGIC, digest.digest(), *body]
+
+
+def digest_of(data: Buffer) -> str:
+    """The digest that a packed message begins with, of everything after it."""
+    return bytes(data[len(_MAGIC) : len(_MAGIC) + _DIGEST]).hex()
 
 
 def kind_of(data: bytes) -> str:
@@ -189,12 +216,13 @@ def kind_of(data: bytes) -> str:
     return str(json.loads(data[at : at + length])["kind"])
 
 
-def unpack(data: bytes, *, trusted: Sequence[str] = ()) -> Message:
+def unpack(data: Buffer, *, trusted: Sequence[str] = ()) -> Message:
     """The message in the bytes.
 
     Parameters
     ----------
-    data : bytes
+    data : bytes or memoryview
+        Arrays in a memoryview, of a file that is mapped to memory, are not copied out of it.
     trusted : sequence of str
         Types beyond scikit-learn's own that a model may contain, by their full names.
 
@@ -206,14 +234,14 @@ def unpack(data: bytes, *, trusted: Sequence[str] = ()) -> Message:
         If a model contains types that are not trusted.
     """
     start = len(_MAGIC) + _DIGEST
-    if data[: len(_MAGIC)] != _MAGIC:
+    if bytes(data[: len(_MAGIC)]) != _MAGIC:
         raise ProtocolError("What arrived is no message of this version of dcshap.")
-    if hashlib.sha256(memoryview(data)[start:]).digest() != data[len(_MAGIC) : start]:
+    if hashlib.sha256(memoryview(data)[start:]).hexdigest() != digest_of(data):
         raise ProtocolError("A message arrived damaged: its digest is not that of its content.")
     try:
         (length,) = _LENGTH.unpack_from(data, start)
         at = start + _LENGTH.size + length
-        header = json.loads(data[start + _LENGTH.size : at])
+        header = json.loads(bytes(data[start + _LENGTH.size : at]))
         kind, sizes = header["kind"], dict(header["fields"])
     except UNREADABLE as error:
         raise ProtocolError("A message's header cannot be read.") from error
@@ -233,9 +261,12 @@ def unpack(data: bytes, *, trusted: Sequence[str] = ()) -> Message:
     return KINDS[kind](**values)
 
 
-def _read_field(part: bytes, field: _Field, what: str) -> Any:
+def _read_field(part: Buffer, field: _Field, what: str) -> Any:
     try:
-        value = field.read(io.BytesIO(part))
+        if field.view is not None and isinstance(part, memoryview):
+            value = field.view(part)
+        else:
+            value = field.read(io.BytesIO(part))
         sound = field.holds(value)
     except UNREADABLE as error:
         raise ProtocolError(f"The field {what} cannot be read: it is damaged, or contains objects.") from error

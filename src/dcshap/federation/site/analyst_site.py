@@ -12,140 +12,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import is_classifier
-
 from dcshap._machine import at_once
 from dcshap.collaboration import Analyst
-from dcshap.collaboration.consent import require_consent
-from dcshap.collaboration.messages import ANALYST, REQUESTER, Greeting, Hello, Introduction, Message, Ready, Resume
+from dcshap.collaboration.messages import ANALYST, REQUESTER, Message
 from dcshap.exceptions import DcshapError, InputError, PrivacyError, ProtocolError, StorageError
 from dcshap.explanation.answering import AnsweringAnalyst
 from dcshap.federation.seals.envelopes import Envelope, Opened
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.ledger import Ledger
+from dcshap.federation.seals.parts import TrainingPost
 from dcshap.federation.seals.post import Network, Post, PostOffice, refusal
 from dcshap.federation.seals.progress import Progress
-from dcshap.federation.site.configuration import require_collaboration
+from dcshap.federation.seals.spool import PART, Spool
 from dcshap.federation.site.history import History
+from dcshap.federation.site.hosting import AnalystMeeting, RunSettings
 from dcshap.federation.site.keeping import KeepingAnalyst
-from dcshap.federation.site.meeting import VERSION
 from dcshap.federation.site.runs import Runs
 from dcshap.federation.site.witness import Witness
 from dcshap.protocol import Cast, Node, Protocol
-from dcshap.protocol.steps import MEET, RESUME, asking, training
+from dcshap.protocol.steps import MEET, RESUME, asking
 from dcshap.storage import read_model
 
-__all__ = ["AnalystSite", "RunSettings"]
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """What a run is for. All of it is public: it comes with the job."""
-
-    collaboration: str
-    kind: str  # "horizontal" or "vertical"
-    parties: tuple[str, ...]
-    run: str = ""  # unlike that of every other run
-    # The estimator to train, through skops, in base64; empty where a trained collaboration is to go on.
-    model: str = ""
-    alignment: Any = "auto"  # or "affine", "svd", "orthogonal"
-    timeout: float = 60.0  # seconds that a site may take to answer
-    at_once: int = 8  # requests that are answered at the same time; more wait in order
-
-    def __post_init__(self) -> None:
-        require_collaboration(self.collaboration)
-        if self.kind not in ("horizontal", "vertical"):
-            raise InputError(f"`kind` must be 'horizontal' or 'vertical'. Got {self.kind!r}.")
-        if len(self.parties) < 2:
-            raise InputError(f"A collaboration needs at least two parties. Got {len(self.parties)}.")
-        if self.at_once < 1:
-            raise InputError(f"`at_once` must be at least 1. Got {self.at_once}.")
-
-
-class AnalystMeeting:
-    """The analyst, meeting the parties: its part in `dcshap.protocol.steps.MEET` and `RESUME`.
-
-    Parameters
-    ----------
-    settings : RunSettings
-    office : PostOffice
-        Gets the parties' certificates.
-    witness : Witness
-    model : estimator, optional
-        What is to be trained.
-    run : str
-        The training to go on from, where nothing is to be trained.
-    """
-
-    def __init__(
-        self, settings: RunSettings, office: PostOffice, witness: Witness, *, model: Any = None, run: str = ""
-    ) -> None:
-        self._settings, self._office, self._model, self._run = settings, office, model, run
-        self._witness = witness
-        self._greetings: dict[str, Greeting] = {}
-
-    def send_hello(self, to: str) -> Hello:  # noqa: ARG002 - all are sent the same
-        """What the run is for."""
-        number = self._model is not None and not is_classifier(self._model)
-        return Hello(VERSION, self._settings.kind, "number" if number else "classes", self._witness.own)
-
-    def receive_greeting(self, message: Greeting) -> None:
-        """A party's certificate, and what it has agreed to."""
-        certificate = self._office.identity.check(message.certificate, name=message.party)
-        self._witness.require_own(message.remembered)
-        self._office.directory[message.party] = certificate
-        self._greetings[message.party] = message
-
-    def send_introduction(self, to: str) -> Introduction:
-        """Who takes part; refused where nobody should send anything for what is to be trained."""
-        refusing = [name for name, each in self._greetings.items() if not each.instance_models]
-        require_consent(self._model, refusing)
-        return Introduction(self._certificates(), self.holder or "", self._witness.of(to))
-
-    def send_resume(self, to: str) -> Resume:
-        """Which training to go on from, and who takes part."""
-        return Resume(self._run, self._certificates(), self._witness.of(to))
-
-    def receive_ready(self, message: Ready) -> None:
-        """A party has its table at hand, and its ledger is what it was."""
-        self._witness.note(message.party, self._greetings[message.party].ledger)
-
-    @property
-    def holder(self) -> str | None:
-        """The vertical party that holds the labels."""
-        if self._settings.kind == "horizontal":
-            return None
-        holders = [name for name, each in self._greetings.items() if each.labels]
-        if len(holders) != 1:
-            raise InputError(f"Exactly one party must hold the labels. Got {holders or 'none'}.")
-        return holders[0]
-
-    @property
-    def span(self) -> str:
-        """The span that the parties have agreed on; they compare it themselves."""
-        spans = sorted({each.span for each in self._greetings.values()})
-        if len(spans) > 1:
-            raise InputError(
-                f"All parties must find their span in the same way. Got {spans}. A party that is new needs "
-                f"`refit_span` at all of them."
-            )
-        return spans[0]
-
-    def table(self) -> Protocol:
-        """The table of the training that follows."""
-        span, _, kept = self.span.partition(", ")
-        rounds = {each.rounds for each in self._greetings.values()}
-        classes = is_classifier(self._model)
-        return training(self._settings.kind, span=span, rounds=max(rounds) if classes else 0, kept=bool(kept))
-
-    def alignment(self) -> Any:
-        """How representations are brought together: exactly, where all parties have one span."""
-        if self._settings.alignment != "auto":
-            return self._settings.alignment
-        return "affine" if self.span.startswith("private") else "orthogonal"
-
-    def _certificates(self) -> dict[str, str]:
-        return {name: each.certificate for name, each in self._greetings.items()}
+__all__ = ["AnalystSite"]
 
 
 @dataclass
@@ -174,7 +62,14 @@ class AnalystSite:
     network : Network
     trusted : sequence of str
         Types beyond scikit-learn's own that a model may contain.
+
+    Attributes
+    ----------
+    part : int
+        Bytes of a message that travel in one envelope.
     """
+
+    part = PART
 
     def __init__(
         self, settings: RunSettings, folder: Path, identity: Identity, network: Network, *, trusted: Sequence[str] = ()
@@ -206,21 +101,54 @@ class AnalystSite:
     # --- training -------------------------------------------------------------------------------------------
 
     def train(self) -> None:
-        """Train with all parties; what was trained before is used until all of them have committed."""
+        """Train with all parties; what was trained before is used until all of them have committed.
+
+        What a training keeps on its way is dropped at its end, or when another begins; until then it can be resumed.
+        """
+        run, session = self._to_train(), self.settings.run
+        if run == self._runs.current:  # the training counts already: parties that do not know it are told
+            self.resume(session)
+        else:
+            self._train(run, session)
+        self._put_down(run)
+        self._runs.forget_files(run)
+
+    def _to_train(self) -> str:
+        """The run that is to be trained: a new one, or the one that was interrupted."""
+        if not self.settings.resume:
+            self._runs.forget_interrupted()
+            return self.settings.run
+        interrupted = self._runs.interrupted()
+        if not interrupted:
+            raise StorageError(
+                f"There is no interrupted training of {self.settings.collaboration!r} to resume: train without "
+                f"`--resume`."
+            )
+        return interrupted[-1]
+
+    def _train(self, run: str, session: str) -> None:
+        spool = Spool(self._runs.spool(run), part=self.part, trusted=self.office.trusted)
         model = read_model(base64.b64decode(self.settings.model), trusted=self.office.trusted)
         analyst = Analyst(model)
-        analyst.run = self.settings.run
-        meeting = AnalystMeeting(self.settings, self.office, self._witness, model=model)
-        self._conduct(MEET, analyst.run, [meeting])
-        analyst.alignment = meeting.alignment()
-        self._conduct(
-            meeting.table(), analyst.run, [KeepingAnalyst(analyst, self._runs), analyst], holder=meeting.holder
-        )
+        analyst.run, analyst.workspace, analyst.secret = run, spool.folder, spool.bind(self.settings.digest)
+        meeting = AnalystMeeting(self.settings, self.office, self._witness, model=model, run=run)
+        self._conduct(MEET, session, [meeting])
+        analyst.alignment, protocol = meeting.alignment(), meeting.table()
+        spool.order = [step.name for step in protocol]
+        roles = [KeepingAnalyst(analyst, self._runs, spool), analyst]
+        self._conduct(protocol, session, roles, holder=meeting.holder, spool=spool)
+        analyst.forget_rows()
         self._analyst = analyst
+
+    def _put_down(self, run: str) -> None:
+        """Write to the list of trainings that this one was put to use."""
+        analyst = self._analyst
+        if analyst is None or any(each.run == run for each in self.history.all()):
+            return
         joined = analyst.joined if self.settings.kind == "vertical" else None
         self.history.add(
-            analyst.run,
-            type(model).__name__,
+            run,
+            type(analyst.model_).__name__,
             sorted(self.settings.parties),
             records=None if joined is None else joined.n_common,
             dropped={} if joined is None else joined.n_dropped,
@@ -245,17 +173,24 @@ class AnalystSite:
         meeting = AnalystMeeting(self.settings, self.office, self._witness, run=analyst.run)
         self._conduct(RESUME, session, [meeting])
         self._analyst = analyst
+        self._runs.forget_files(analyst.run)
 
-    def _conduct(self, protocol: Protocol, session: str, roles: list[Any], *, holder: str | None = None) -> None:
+    def _conduct(
+        self,
+        protocol: Protocol,
+        session: str,
+        roles: list[Any],
+        *,
+        holder: str | None = None,
+        spool: Spool | None = None,
+    ) -> None:
         cast = Cast(tuple(sorted(self.settings.parties)), holder=holder)
-        post = Post(
-            self.office,
-            protocol,
-            session,
-            record=self._ledger.append,
-            patience=self.settings.timeout,
-            progress=self.progress,
-        )
+        options: dict[str, Any] = {"record": self._ledger.append, "patience": self.settings.timeout}
+        options["progress"] = self.progress
+        if spool is None:
+            post = Post(self.office, protocol, session, **options)
+        else:
+            post = TrainingPost(self.office, protocol, session, spool=spool, **options)
         Node(ANALYST, protocol, cast, roles, post).conduct()
 
     # --- answering ------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import numpy as np
 
 from dcshap.audit import Audit, History, audit_party
 from dcshap.collaboration import HorizontalParty, VerticalParty
+from dcshap.collaboration.stacking import parts_of
 from dcshap.exceptions import PrivacyError
 from dcshap.explanation.disclosures import CoalitionTable, RecordOffsets
 from dcshap.federation.seals.ledger import Entry, Ledger
@@ -25,12 +26,13 @@ from dcshap.federation.site.holdings import load_data
 from dcshap.federation.site.secrets import Secrets
 from dcshap.storage import write_private
 
-__all__ = ["NEW_MAPS", "Clearance", "attack_aside", "party_at_hand"]
+__all__ = ["NEW_MAPS", "Clearance", "attack_aside", "digest_of", "party_at_hand"]
 
 NEW_MAPS = "New maps"  # the ledger's line of a training that represents the same rows anew
 AUDIT = "Audit"  # the line of an audit that was accepted
 _FILE = "audit.json"
 _SECONDS = 600.0  # that the attacks may take before a training
+_LABELS = 1 << 16  # that are turned to text together
 _ROWS = 1000  # that are attacked before a training; the command `audit` looks at more
 
 
@@ -50,7 +52,7 @@ class Clearance:
         PrivacyError
             Which crosses the border of the organisation, and so does not say which attack succeeds.
         """
-        kept = self._kept(_digest(party))
+        kept = self._kept(digest_of(party))
         reason = self._settings.audit.get("reason", "")
         if self._settings.audit.get("accept"):
             note = f"{kept or 'not run'}, accepted: {reason}"
@@ -58,7 +60,7 @@ class Clearance:
             return
         if not kept:
             attack_aside(self._config.folder, self._collaboration, task=party.agreement.task)
-        if (kept or self._kept(_digest(party))) not in ("pass", "warn"):
+        if (kept or self._kept(digest_of(party))) not in ("pass", "warn"):
             raise PrivacyError(
                 f"Party {party.name!r} does not train: its own audit of what it would send fails. There, `dcshap "
                 f"federation audit` says why and what to change; `audit: {{accept: true, reason: …}}` in its "
@@ -69,7 +71,7 @@ class Clearance:
         """Attack what a party has sent, or would send, and keep what was found."""
         found = audit_party(party, history=self.history(), **options)
         if not options.get("thresholds"):
-            self._keep(_digest(party), found)
+            self._keep(digest_of(party), found)
         return found
 
     def history(self) -> History:
@@ -145,11 +147,13 @@ def party_at_hand(
     return party
 
 
-def _digest(party: HorizontalParty | VerticalParty) -> str:
-    """A digest of what an audit depends on, keyed by the party's private seed: it tells nobody anything of the rows."""
+def digest_of(party: HorizontalParty | VerticalParty) -> str:
+    """A digest of what a party brings to a training, keyed by its private seed: it tells nobody anything of rows."""
     digest = hashlib.sha256(f"{party.private_seed}\x1f{json.dumps(party.agreement.to_dict(), sort_keys=True)}".encode())
-    digest.update(np.ascontiguousarray(party.codes).tobytes())
+    for rows in parts_of(party.codes):
+        digest.update(np.ascontiguousarray(rows).data)
     labels = party._labels
     for part in () if labels is None else labels if isinstance(labels, tuple) else (labels,):
-        digest.update("\x1f".join(map(str, part)).encode())
+        for at in range(0, len(part), _LABELS):
+            digest.update((("\x1f" if at else "") + "\x1f".join(map(str, part[at : at + _LABELS]))).encode())
     return digest.hexdigest()

@@ -23,7 +23,7 @@ from dcshap.schema import Schema
 
 __all__ = ["VERSION", "Meeting"]
 
-VERSION = 4  # of the protocol between sites
+VERSION = 5  # of the protocol between sites
 
 
 class Meeting:

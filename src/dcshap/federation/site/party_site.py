@@ -23,9 +23,11 @@ from dcshap.explanation.views import explain_view
 from dcshap.federation.seals.envelopes import MAX_AGE, Envelope, Opened
 from dcshap.federation.seals.identity import Certificate, Identity
 from dcshap.federation.seals.ledger import Entry, Ledger
+from dcshap.federation.seals.parts import TrainingPost
 from dcshap.federation.seals.post import Network, Post, PostOffice
+from dcshap.federation.seals.spool import PART, Spool
 from dcshap.federation.site.admission import Admission, AskedPost, Declining, viewers_of
-from dcshap.federation.site.clearance import NEW_MAPS, Clearance
+from dcshap.federation.site.clearance import NEW_MAPS, Clearance, digest_of
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import Data, load_data
 from dcshap.federation.site.keeping import KeepingParty
@@ -34,7 +36,7 @@ from dcshap.federation.site.pins import Pins
 from dcshap.federation.site.runs import Runs
 from dcshap.federation.site.secrets import Secrets
 from dcshap.federation.site.witness import Witness
-from dcshap.protocol import Cast, Node, Protocol
+from dcshap.protocol import Cast, Node
 from dcshap.protocol.steps import MEET, RESUME, asking, training
 
 __all__ = ["PartySite", "load_trained"]
@@ -45,7 +47,15 @@ _WARM_UP = 12  # players of the game that a party explains to nobody, so that co
 
 
 class PartySite:
-    """A party and all its sessions."""
+    """A party and all its sessions.
+
+    Attributes
+    ----------
+    part : int
+        Bytes of a message that travel in one envelope.
+    """
+
+    part = PART
 
     def __init__(self, config: SiteConfig, identity: Identity, *, collaboration: str, network: Network) -> None:
         if identity.name != config.party:
@@ -97,7 +107,7 @@ class PartySite:
                     self._forget_old_requests()
                     self._sessions[key] = self._asked(envelope, message)
                     self._asked_at[key] = monotonic()
-                elif envelope.about.step == "hello" and envelope.about.sender == ANALYST:
+                elif message is not None and envelope.about.step == "hello" and envelope.about.sender == ANALYST:
                     self._sessions[key] = self._met(envelope)
                 else:
                     raise ProtocolError(f"Party {self.office.me!r} has no such session. A run begins with 'hello'.")
@@ -120,9 +130,8 @@ class PartySite:
             Entry(envelope.author.name, REFUSAL, 0, request=about.session, requester=requester, note=note)
         )
 
-    def _node(self, protocol: Protocol, session: str, cast: Cast, roles: list[Any]) -> tuple[Node, Post]:
-        post = Post(self.office, protocol, session, record=self.ledger.append)
-        return Node(self.office.me, protocol, cast, roles, post), post
+    def _node(self, cast: Cast, roles: list[Any], post: Post) -> tuple[Node, Post]:
+        return Node(self.office.me, post.protocol, cast, roles, post), post
 
     def _met(self, envelope: Envelope) -> tuple[Node, Post]:
         """A meeting with the analyst and the other parties; a training, or requests, follow."""
@@ -140,7 +149,8 @@ class PartySite:
             begin=lambda introduction, hello: self._begin(session, introduction, hello),
             resume=self._resume,
         )
-        return self._node(protocol, session, Cast(self._names), [meeting])
+        post = Post(self.office, protocol, session, record=self.ledger.append)
+        return self._node(Cast(self._names), [meeting], post)
 
     def _span(self) -> str:
         """How the span of the next training is found; kept, where there was a training before."""
@@ -153,8 +163,12 @@ class PartySite:
             return None
         return load_trained(self.config, self.collaboration)
 
-    def _begin(self, run: str, introduction: Introduction, hello: Hello) -> Data:
-        """Bring the table along for a training."""
+    def _begin(self, session: str, introduction: Introduction, hello: Hello) -> Data:
+        """Bring the table along for a training: a new one, or one that was interrupted."""
+        run, runs = introduction.run or session, Runs(self.folder)
+        if run == runs.current:
+            raise ProtocolError(f"Party {self.office.me!r} uses this training already: it cannot begin again.")
+        runs.forget_interrupted(but=run)
         data = load_data(self.settings, base=self.config.folder, task=hello.task)
         kind = HorizontalParty if self.settings.kind == "horizontal" else VerticalParty
         self._party = party = kind(
@@ -164,25 +178,35 @@ class PartySite:
             instance_models=self.settings.instance_models,
         )
         party.take(data.X, data.y)
-        agreement = data.agreement
-        refusing = self._keep_maps(party)
+        refusing = self._keep_maps(party, resumed=run in runs.interrupted())
         Clearance(self.config, self.collaboration, self.ledger).require(party, run=run)
-        rounds = agreement.rounds if agreement.task == "classes" else 0
-        protocol = training(
-            self.settings.kind, span=agreement.span, rounds=rounds, kept=bool(party.has_maps or refusing)
+        self._sessions[session, f"train {self.settings.kind}ly"] = self._trained_with(
+            party, session, run, introduction.holder or None, refusing
         )
-        cast = Cast(self._names, holder=introduction.holder or None)
-        keeping = KeepingParty(
-            party, run, self.folder, committed=self._warm_up, spend=lambda epsilon: self._spend(run, epsilon)
-        )
-        self._sessions[run, protocol.name] = self._node(protocol, run, cast, [*refusing, keeping, party])
         return data
+
+    def _trained_with(
+        self, party: Any, session: str, run: str, holder: str | None, refusing: list[_OtherMaps]
+    ) -> tuple[Node, Post]:
+        """The session of a training, with the files that it keeps until it counts."""
+        agreement, runs = party.agreement, Runs(self.folder)
+        rounds = agreement.rounds if agreement.task == "classes" else 0
+        kept = bool(party.has_maps or refusing)
+        protocol = training(self.settings.kind, span=agreement.span, rounds=rounds, kept=kept)
+        spool = Spool(runs.spool(run), part=self.part, trusted=self.settings.trusted)
+        spool.order = [step.name for step in protocol]
+        party.secret = spool.bind(digest_of(party))
+        keeping = KeepingParty(
+            party, run, self.folder, spool, committed=self._warm_up, spend=lambda epsilon: self._spend(run, epsilon)
+        )
+        post = TrainingPost(self.office, protocol, session, record=self.ledger.append, spool=spool)
+        return self._node(Cast(self._names, holder=holder), [*refusing, keeping, party], post)
 
     def _spend(self, run: str, epsilon: float) -> None:
         """Write down what a training spends of differential privacy; it adds up over all trainings."""
         self.ledger.append(Entry("all parties", PRIVACY, 0, request=run, epsilon=epsilon, note=self.collaboration))
 
-    def _keep_maps(self, party: HorizontalParty | VerticalParty) -> list[_OtherMaps]:
+    def _keep_maps(self, party: HorizontalParty | VerticalParty, *, resumed: bool) -> list[_OtherMaps]:
         """Use the maps of the training before, or warn of new ones; where neither may be, the role that refuses."""
         earlier = self._earlier()
         warn_of_no_noise(party.agreement.noise)
@@ -190,7 +214,7 @@ class PartySite:
             party.keep_maps(earlier)
             if not party.has_maps:
                 return [_OtherMaps(self.office.me)]
-        if not party.has_maps and Runs(self.folder).current:
+        if not party.has_maps and Runs(self.folder).current and not resumed:
             warn_of_new_maps()
             self.ledger.append(Entry(ANALYST, NEW_MAPS, 0, note=self.collaboration))
         return []
@@ -204,6 +228,7 @@ class PartySite:
             )
         if runs.current != run:
             runs.commit(run)
+        runs.forget_files(run)
         data = load_data(self.settings, base=self.config.folder)
         self._party = load_trained(self.config, self.collaboration)
         if isinstance(self._party, VerticalParty):

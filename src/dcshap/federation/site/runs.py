@@ -19,6 +19,7 @@ __all__ = ["Runs"]
 
 _FILE = "run.json"
 _BEGINS = "run-"
+_SPOOL = "spool-"
 
 
 class Runs:
@@ -38,6 +39,25 @@ class Runs:
         if not re.fullmatch(r"[0-9a-z-]{1,64}", run):
             raise ProtocolError("A run's identifier must be 1 to 64 digits, small letters or '-'.")
         return self._folder / f"{_BEGINS}{run}"
+
+    def spool(self, run: str) -> Path:
+        """Where the messages of a training lie while it is under way."""
+        return self.path(run).with_name(f"{_SPOOL}{run}")
+
+    def interrupted(self) -> list[str]:
+        """The trainings that have begun and not ended."""
+        return sorted(path.name.removeprefix(_SPOOL) for path in self._folder.glob(f"{_SPOOL}*"))
+
+    def forget_interrupted(self, *, but: str = "") -> None:
+        """Drop the files of trainings that have not ended, but for one that goes on."""
+        for run in self.interrupted():
+            if run != but:
+                self.forget_files(run)
+
+    def forget_files(self, run: str) -> None:
+        """Drop the files that a training has kept while it was under way."""
+        if self.spool(run).exists():
+            remove(self.spool(run))
 
     def prepare(self, run: str, save: Callable[[Path], None]) -> None:
         """Keep what a run has trained, beside what is used."""
