@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from dcshap import Explanation, shapley_values
-from dcshap._bytes import UNREADABLE, archive_bytes, array_bytes, read_archive, read_array, read_table, table_bytes
+from dcshap._bytes import UNREADABLE, archive_bytes, array_bytes, mapped_array, read_archive, read_array, read_table, table_bytes
 from dcshap.exceptions import StorageError
 
 ARRAY = np.arange(12.0).reshape(3, 4)
@@ -35,6 +35,40 @@ def damaged(data: bytes, n: int = 400) -> list[bytes]:
             changed[at] = rng.integers(256)
         found.append(bytes(changed))
     return found
+
+
+ARRAYS = [
+    ARRAY,
+    np.asfortranarray(ARRAY),
+    ARRAY[:, ::2],
+    np.zeros(()),
+    np.zeros((0, 3)),
+    np.array(["a", "bcd"]),
+    np.zeros(3, "V16"),
+    np.array([True, False]),
+    np.asfortranarray(np.arange(24.0).reshape(2, 3, 4)),
+]
+
+
+@pytest.mark.parametrize("array", ARRAYS)
+def test_a_plain_array_is_written_as_numpy_does_and_read_without_python_s_parser(array, monkeypatch):
+    written = io.BytesIO()
+    np.save(written, array, allow_pickle=False)
+    assert array_bytes(array) == written.getvalue()
+    # Two threads in the parser of Python 3.11 end in a SystemError.
+    monkeypatch.setattr("ast.literal_eval", None)
+    for found in (read_array(io.BytesIO(array_bytes(array))), mapped_array(memoryview(array_bytes(array)))):
+        assert found.dtype == array.dtype
+        np.testing.assert_array_equal(found, array)
+
+
+def test_a_mapped_array_is_a_view_and_claims_no_more_than_there_is():
+    data = array_bytes(ARRAY)
+    found = mapped_array(memoryview(data))
+    assert not found.flags.owndata
+    assert not found.flags.writeable
+    with pytest.raises(ValueError, match="claims more"):
+        mapped_array(memoryview(data)[:-1])
 
 
 def test_arrays_and_tables_come_back():

@@ -32,6 +32,7 @@ from dcshap.collaboration.reduction import (
     fit_reduction,
     random_basis,
 )
+from dcshap.collaboration.stacking import parts_of
 from dcshap.collaboration.survival import lost_columns
 from dcshap.exceptions import InputError, NotFittedError, PrivacyWarning, ProtocolError
 from dcshap.schema import Absent
@@ -218,7 +219,8 @@ class Party:
         if self._noise_scale is None:
             # At least that of all parties' rows, or one whose rows hardly vary would send them exactly.
             self._noise_scale = noise_scale(rows, fraction=self.agreement.noise, at_least=self._usual_spread)
-        rows += self.noise_of(self.codes)
+        for part, codes in zip(parts_of(rows), parts_of(self.codes), strict=True):
+            np.add(part, self.noise_of(codes), out=part)
         return anchor, rows
 
     def _found_reduction(self, basis: FloatArray | None, offset: FloatArray | None) -> Reduction:
@@ -247,7 +249,7 @@ class Party:
     def _digests(self, codes: FloatArray) -> Words:
         """Keyed digests (n, 3) of rows given as codes (n, M)."""
         by_name = np.argsort(self.agreement.schema.names)  # the order of columns changes nothing
-        return record_digests(codes[:, by_name], private_seed=self.private_seed)
+        return np.concatenate([record_digests(p[:, by_name], private_seed=self.private_seed) for p in parts_of(codes)])
 
     def _map_name(self) -> str:
         """Names the reduction and the scale, so that the same noise never hides a row in two ways."""

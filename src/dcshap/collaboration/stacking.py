@@ -74,8 +74,8 @@ def _room(n_rows: int, n_columns: int, folder: Path | None) -> FloatArray:
 
 
 def parts_of(rows: FloatArray) -> Iterator[FloatArray]:
-    """A table (n, d), some rows at a time."""
-    for start in range(0, len(rows), ROWS):
+    """A table (n, d), some rows at a time; at least once."""
+    for start in range(0, max(len(rows), 1), ROWS):
         yield rows[start : start + ROWS]
 
 

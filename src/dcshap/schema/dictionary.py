@@ -296,7 +296,8 @@ class Schema:
         self._warn_of_others(frame.columns)
         if all(type(column) is Number for column in self.columns) and unknown == "error":
             # As it lies in memory: no copy, and sums over rows are rounded as they always were.
-            return frame.loc[:, list(self.names)].to_numpy(dtype=np.float64, na_value=np.nan), None
+            ordered = frame if list(frame.columns) == list(self.names) else frame.loc[:, list(self.names)]
+            return ordered.to_numpy(dtype=np.float64, na_value=np.nan), None
         absent = None if unknown == "error" else frame.loc[:, list(self.names)].isna().to_numpy()
         return np.stack(codes, axis=1), absent
 

@@ -28,7 +28,7 @@ from dcshap.federation.seals.envelopes import recent
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.refusals import as_plain
 from dcshap.federation.site.analyst_site import AnalystSite
-from dcshap.federation.site.configuration import trusted_by_analyst
+from dcshap.federation.site.configuration import AnalystConfig
 from dcshap.federation.site.hosting import RunSettings
 
 __all__ = ["AnalystController"]
@@ -75,8 +75,10 @@ class AnalystController(Controller):  # type: ignore[misc]  # nvflare is untyped
         self._submitter, self._again = str(meta.get("submitter_name")), bool(meta.get(AGAIN))
         kit = Path(fl_ctx.get_workspace().get_root_dir())
         self._folder = kit / "dcshap"
-        identity, trusted = Identity(kit / "startup"), trusted_by_analyst(kit)
-        self._site = AnalystSite(self._settings, self._folder, identity, self, trusted=trusted)
+        identity, config = Identity(kit / "startup"), AnalystConfig.load(kit)
+        self._site = AnalystSite(
+            self._settings, self._folder, identity, self, trusted=config.trusted, cluster=config.dask
+        )
         self._engine.register_aux_message_handler(topic=TOPIC, message_handle_func=self._told)
         # Whoever may ask may call these. All answer within `_MOMENT`.
         for command, handler in (

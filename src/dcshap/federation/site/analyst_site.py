@@ -9,6 +9,7 @@ import base64
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from dcshap.federation.seals.parts import TrainingPost
 from dcshap.federation.seals.post import Network, Post, PostOffice, refusal
 from dcshap.federation.seals.progress import Progress
 from dcshap.federation.seals.spool import PART, Spool
+from dcshap.federation.site.cluster import training_on
 from dcshap.federation.site.history import History
 from dcshap.federation.site.hosting import AnalystMeeting, RunSettings
 from dcshap.federation.site.keeping import KeepingAnalyst
@@ -62,6 +64,8 @@ class AnalystSite:
     network : Network
     trusted : sequence of str
         Types beyond scikit-learn's own that a model may contain.
+    cluster : mapping, optional
+        The Dask cluster on which models are trained; this process trains them by default.
 
     Attributes
     ----------
@@ -72,9 +76,16 @@ class AnalystSite:
     part = PART
 
     def __init__(
-        self, settings: RunSettings, folder: Path, identity: Identity, network: Network, *, trusted: Sequence[str] = ()
+        self,
+        settings: RunSettings,
+        folder: Path,
+        identity: Identity,
+        network: Network,
+        *,
+        trusted: Sequence[str] = (),
+        cluster: Mapping[str, str] | None = None,
     ) -> None:
-        self.settings, self.progress = settings, Progress()
+        self.settings, self.progress, self._cluster = settings, Progress(), cluster
         self._state = folder / settings.collaboration
         self._ledger, self._runs = Ledger(folder / "ledger.jsonl"), Runs(self._state)
         self._witness = Witness(self._ledger, self._state)
@@ -131,6 +142,8 @@ class AnalystSite:
         model = read_model(base64.b64decode(self.settings.model), trusted=self.office.trusted)
         analyst = Analyst(model)
         analyst.run, analyst.workspace, analyst.secret = run, spool.folder, spool.bind(self.settings.digest)
+        if self._cluster is not None:
+            analyst.cluster = partial(training_on, self._cluster)
         meeting = AnalystMeeting(self.settings, self.office, self._witness, model=model, run=run)
         self._conduct(MEET, session, [meeting])
         analyst.alignment, protocol = meeting.alignment(), meeting.table()

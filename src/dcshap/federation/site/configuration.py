@@ -19,16 +19,17 @@ from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.party import require_name
 from dcshap.exceptions import InputError, PrivacyError, StorageError
 from dcshap.explanation.reference import BACKGROUND, KINDS
+from dcshap.federation.site.cluster import require_cluster
 from dcshap.storage import write_private
 
 __all__ = [
     "CONFIG",
     "REFERENCES",
+    "AnalystConfig",
     "CollaborationConfig",
     "Right",
     "SiteConfig",
     "require_collaboration",
-    "trusted_by_analyst",
 ]
 
 CONFIG = "dcshap.yaml"
@@ -190,16 +191,36 @@ def _read(folder: Path, text: str) -> SiteConfig:
     )
 
 
-def trusted_by_analyst(kit: str | Path) -> tuple[str, ...]:
-    """Types beyond scikit-learn's own that a model may contain at the analyst; `trusted` in its own `dcshap.yaml`."""
-    path = Path(kit) / "local" / CONFIG
-    if not path.exists():
-        return ()
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return tuple(str(name) for name in content["trusted"])
-    except (OSError, yaml.YAMLError, TypeError, LookupError) as error:
-        raise StorageError(f"{path} must hold `trusted`, a list of types. It cannot be read.") from error
+@dataclass(frozen=True)
+class AnalystConfig:
+    """The analyst's configuration, in its own `dcshap.yaml`; all of it may be left out.
+
+    Attributes
+    ----------
+    trusted : tuple of str
+        Types beyond scikit-learn's own that a model may contain.
+    dask : mapping, optional
+        The Dask cluster on which models are trained; see `dcshap.federation.site.cluster`.
+    """
+
+    trusted: tuple[str, ...] = ()
+    dask: Mapping[str, str] | None = None
+
+    @classmethod
+    def load(cls, kit: str | Path) -> AnalystConfig:
+        """Read the configuration of the analyst's kit."""
+        path = Path(kit) / "local" / CONFIG
+        if not path.exists():
+            return cls()
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+            unknown = sorted(set(content) - {"trusted", "dask"})
+            trusted = tuple(str(name) for name in content.get("trusted", ()))
+        except (OSError, yaml.YAMLError, TypeError, AttributeError) as error:
+            raise StorageError(f"{path} must hold `trusted`, a list of types, or `dask`. It cannot be read.") from error
+        if unknown:
+            raise StorageError(f"{path} may hold `trusted` and `dask`. It also has {unknown}.")
+        return cls(trusted, require_cluster(content["dask"]) if "dask" in content else None)
 
 
 def require_collaboration(name: Any) -> str:

@@ -44,6 +44,9 @@ def load_data(config: CollaborationConfig, *, base: Path, task: str = "classes")
     present = [name for name in agreed.names if name in set(table.columns)]
     schema = agreed.select(present) if config.kind == "vertical" else agreed
     agreement = Agreement(schema, **config.agreement, task=task)  # type: ignore[arg-type]  # checked when it is made
-    X = table[present]
+    y = None if config.target is None else table[config.target]
+    if config.target is not None and config.target not in present:
+        del table[config.target]
+    X = table if list(table.columns) == present else table[present]  # which copies it
     schema.codes(X, missing=agreement.missing)  # says what does not fit
-    return Data(X, None if config.target is None else table[config.target], agreement, agreed)
+    return Data(X, y, agreement, agreed)
