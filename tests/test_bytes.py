@@ -13,7 +13,16 @@ import pyarrow as pa
 import pytest
 
 from dcshap import Explanation, shapley_values
-from dcshap._bytes import UNREADABLE, archive_bytes, array_bytes, mapped_array, read_archive, read_array, read_table, table_bytes
+from dcshap._bytes import (
+    UNREADABLE,
+    archive_bytes,
+    array_bytes,
+    mapped_array,
+    read_archive,
+    read_array,
+    read_table,
+    table_bytes,
+)
 from dcshap.exceptions import StorageError
 
 ARRAY = np.arange(12.0).reshape(3, 4)
