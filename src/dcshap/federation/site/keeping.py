@@ -102,6 +102,14 @@ class KeepingParty:
         """A part of a Newton round."""
         return self._summed(step, lambda: self._horizontal().send_newton(to, step), step)
 
+    def send_bends(self, to: str) -> Message:
+        """How residuals curve."""
+        return self._summed("bends", lambda: self._horizontal().send_bends(to), "bends")
+
+    def send_bend_checks(self, to: str) -> Message:
+        """What rows say of the bends that were proposed."""
+        return self._summed("bend_checks", lambda: self._horizontal().send_bend_checks(to), "bend checks")
+
     def send_moments(self, to: str) -> Message:
         """The moments of a shared span."""
         return self._summed("moments", lambda: self._horizontal().send_moments(to), None)
