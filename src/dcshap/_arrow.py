@@ -48,14 +48,7 @@ def require_uncompressed(data: bytes) -> None:
 
 
 def require_plain(table: pa.Table, *, size: int) -> None:
-    """Refuse columns that are damaged, or stand for more than the bytes they came in, with a ValueError.
-
-    Parameters
-    ----------
-    table : Table
-    size : int
-        Bytes of the stream.
-    """
+    """Refuse columns that are damaged, or stand for more than the bytes that the stream has, with a ValueError."""
     for column in table.schema:
         kind = column.type.value_type if kinds.is_dictionary(column.type) else column.type
         if not any(is_kind(kind) for is_kind in _PLAIN):

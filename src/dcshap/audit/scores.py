@@ -63,12 +63,8 @@ def units(values: FloatArray) -> FloatArray:
 def exact_shares(release: Release, guesses: list[FloatArray], true: FloatArray, known: FloatArray) -> Exact:
     """What several estimates of encoded rows (n, p) hit exactly, the best of them per column.
 
-    Parameters
-    ----------
-    release : Release
-    guesses : list of arrays of shape (n, p)
-    true, known : arrays of shape (n, M) and (m, M)
-        Codes of the rows that were read, and of others, whose most frequent values are the guess to beat.
+    `true` (n, M) are the codes of the rows that were read, `known` (m, M) of others, whose most frequent values are the
+    guess to beat.
     """
     step = units(np.concatenate([true, known]))
     categories = np.array([isinstance(column, Category) for column in release.schema.columns])

@@ -199,15 +199,7 @@ def _sentences(explanation: Explanation, sample: int, output: str | None) -> lis
 
 
 def show_explanation(explanation: PartyExplanation, *, told: str | None = None, as_json: bool = False) -> None:
-    """Print the first rows' contributions, largest first, and the reasons; all there is to know, for machines.
-
-    Parameters
-    ----------
-    explanation : PartyExplanation
-    told : str, optional
-        The output to tell of; by default of two classes the second, of more the predicted one.
-    as_json : bool
-    """
+    """Print the first rows' contributions to the output `told`, and the reasons; or, for machines, everything."""
     if as_json:
         print_json(as_plain(explanation, told))
         return

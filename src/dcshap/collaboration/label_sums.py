@@ -36,11 +36,7 @@ RECORDS_PER_SUM = 2  # with fewer records in common, a guest could solve its sum
 class Target:
     """What stands for labels in sums: one indicator per class, or the number scaled to −1 … 1.
 
-    Parameters
-    ----------
-    labels : array of shape (n,)
-        All that the holder has, of records in common or not.
-    classes : bool
+    It is made from all labels (n,) that the holder has, of records in common or not.
     """
 
     def __init__(self, labels: Array, *, classes: bool) -> None:
@@ -82,14 +78,7 @@ def noisy_responses(
 
 
 class HolderSums:
-    """The part of the party that holds the labels.
-
-    Parameters
-    ----------
-    party : str
-    responses : array of shape (n, K)
-        What stands for the labels, with its noise.
-    """
+    """The part of the party that holds the labels, for which responses (n, K) stand, with their noise."""
 
     def __init__(self, party: str, responses: FloatArray) -> None:
         self._party, self._responses = party, to_fixed(responses)
@@ -130,14 +119,7 @@ class HolderSums:
 
 
 class GuestSums:
-    """A guest's part.
-
-    Parameters
-    ----------
-    party : str
-    encoded : array of shape (n, p)
-        Its encoded rows of the records in common.
-    """
+    """A guest's part, with its encoded rows (n, p) of the records in common."""
 
     def __init__(self, party: str, encoded: FloatArray) -> None:
         self._party = party

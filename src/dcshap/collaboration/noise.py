@@ -49,15 +49,8 @@ def noise_scale(represented: FloatArray, *, fraction: float = NOISE, at_least: f
 def frozen_noise(digests: Words, scale: FloatArray, *, private_seed: int, map_name: str) -> FloatArray:
     """Gaussian noise (n, d) with standard deviation `scale` (d,), the same whenever the same record is asked for.
 
-    Parameters
-    ----------
-    digests : array of shape (n, 3)
-        `record_digests` or `text_digests` of the records.
-    scale : array of shape (d,)
-    private_seed : int
-    map_name : str
-        Names the map whose output is noised, for instance a hash of its weights. Two maps must not get the same
-        noise: their difference would be exact.
+    Records are given by their digests (n, 3). `map_name` names the map whose output is noised, for instance by a hash
+    of its weights. Two maps must not get the same noise: their difference would be exact.
     """
     key = np.frombuffer(_derived(private_seed, "noise", map_name, size=32), dtype="<u4")
     noise = np.empty((len(digests), len(scale)))

@@ -26,19 +26,7 @@ _LIMIT = 2.0**62  # what the sum may reach, with its sign, in the 64 bits before
 
 
 def masked(values: FloatArray, *, party: str, keys: Mapping[str, bytes]) -> Words:
-    """Hide values (k,) under the masks that a party shares with each other party.
-
-    Parameters
-    ----------
-    values : array of shape (k,)
-    party : str
-        Whose values they are.
-    keys : mapping of the other parties' names to the key shared with each
-
-    Returns
-    -------
-    array of shape (k, 16) of bytes
-    """
+    """Hide a party's values (k,) under the masks that it shares with each other party, by the keys: bytes (k, 16)."""
     if not np.all(np.abs(values) < _LIMIT / (len(keys) + 1)):
         raise InputError(
             "Moments must be finite and below 2⁶² over all parties to be summed securely. Scale the columns "

@@ -29,16 +29,7 @@ READABLE = 0.2  # of the column's variance: one that others stand in for is not 
 def lost_columns(moments: Moments, blocks: Sequence[slice], weights: FloatArray, names: Sequence[str]) -> list[str]:
     """The columns that matter to a party's own model and of which hardly anything survives.
 
-    Parameters
-    ----------
-    moments : Moments
-        Of the party's own rows.
-    blocks : sequence of slice
-        Each column's coordinates.
-    weights : array of shape (p, d)
-        Of the reduction.
-    names : sequence of str
-        Of the columns.
+    Given the moments of the party's own rows, each column's coordinates (`blocks`), and the reduction's weights (p, d).
     """
     moments = moments.present()
     covariance = moments.covariance

@@ -32,20 +32,9 @@ Held = Mapping[str, tuple[FloatArray, Array, FloatArray]]  # points (n_i, d_i), 
 
 
 def contributions_of(parties: Sequence[str], worth: Worth, *, seed: int = 0) -> pd.DataFrame:
-    """The value of each party.
+    """The `value` of each party, and its `standard_error`; exact up to 12 parties, sampled with the seed beyond.
 
-    Parameters
-    ----------
-    parties : sequence of str
-    worth : callable
-    seed : int
-        For sampling, beyond 12 parties.
-
-    Returns
-    -------
-    DataFrame
-        By party: `value` and `standard_error`. Values add up to the joint model's score less that of a model that has
-        seen nothing but how common each class is.
+    Values add up to the joint model's score less that of a model that has seen nothing but how common each class is.
     """
     worth = cache(worth)  # each coalition is trained once
     names = list(parties)

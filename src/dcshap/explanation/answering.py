@@ -154,15 +154,9 @@ class AnsweringParty:
 
 
 class AnsweringAnalyst:
-    """The analyst, answering one request.
+    """The analyst, answering one request; with `probabilities`, a prediction is those of the classes.
 
-    Parameters
-    ----------
-    analyst : Analyst
-    probabilities : bool
-        Whether a prediction is the probabilities of the classes.
-    **options
-        As in `shapley_values`.
+    Options are as in `shapley_values`.
     """
 
     def __init__(self, analyst: Analyst, *, probabilities: bool = False, **options: Unpack[EngineOptions]) -> None:
@@ -192,13 +186,7 @@ class AnsweringAnalyst:
 class Asking:
     """Whoever asks: sends the request, and makes one explanation of the answers.
 
-    Parameters
-    ----------
-    request : Request
-    parties : sequence of str
-        In the order in which their features are shown.
-    players : sequence of str
-        The groups in the order in which they are shown, where columns are grouped.
+    Features are shown in the order of the parties, and groups of columns, where there are any, in that of the players.
     """
 
     def __init__(self, request: Request, parties: Sequence[str], players: Sequence[str] = ()) -> None:

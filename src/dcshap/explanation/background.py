@@ -30,18 +30,7 @@ STEPS = 4096  # numbers are rounded to this part of their range, so that roundin
 
 
 def draw_background(encoder: Encoder, moments: Moments, *, n_rows: int = N_BACKGROUND, seed: int) -> FloatArray:
-    """Draw rows as codes (n_rows, M).
-
-    Parameters
-    ----------
-    encoder : Encoder
-        Whose coordinates the moments are of.
-    moments : Moments
-        Of all parties' encoded rows.
-    n_rows : int
-    seed : int
-        The seed that the parties share.
-    """
+    """Draw rows as codes (n_rows, M), from the moments of all parties' encoded rows and the seed that they share."""
     if n_rows < 1:
         raise InputError(f"A background needs at least one row. Got {n_rows}.")
     if len(moments.products) != encoder.n_coordinates:

@@ -138,13 +138,8 @@ def sources_of(straight: Mapping[str, Explanation], explained: Callable[[str, st
     """Split every pair's difference into what references and what maps make of it.
 
     With `φ_ab` the explanation by a's maps and b's reference, `φ_aa − φ_bb` is the sum of the mean change of reference
-    `½(φ_aa − φ_ab + φ_ba − φ_bb)` and the mean change of maps `½(φ_aa − φ_ba + φ_ab − φ_bb)`.
-
-    Parameters
-    ----------
-    straight : mapping of party name to its own explanation
-    explained : callable
-        Maps a party whose maps, and a party whose reference is to be used, to an explanation.
+    `½(φ_aa − φ_ab + φ_ba − φ_bb)` and the mean change of maps `½(φ_aa − φ_ba + φ_ab − φ_bb)`. Every party's own
+    explanation is given; `explained(a, b)` gives the others.
     """
     rows: list[dict[str, Any]] = []
     for a, b in combinations(straight, 2):

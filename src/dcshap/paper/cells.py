@@ -72,17 +72,9 @@ class Cell:
 
 
 def run_cells(cells: Iterable[Cell], *, folder: Path, n_jobs: int | None = -1, progress: bool | None = None) -> Results:
-    """The results of all cells, from the folder where they are there.
+    """The results of all cells, from the folder where they are there: it keeps them, a JSON file each.
 
-    Parameters
-    ----------
-    cells : iterable of Cell
-    folder : Path
-        Where results are kept, a JSON file each.
-    n_jobs : int, optional
-        Processes, as joblib counts them; all cores by default.
-    progress : bool, optional
-        Whether to show a bar on stderr; where that is a terminal by default.
+    Processes are counted as joblib does. A bar on stderr shows the `progress`; by default where that is a terminal.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(dict.fromkeys(cells))

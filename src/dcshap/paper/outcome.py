@@ -59,14 +59,7 @@ class Experiment:
 def by_seed(task: Callable[..., Any], options: Options, *, n_seeds: int, **defaults: Iterable[str]) -> list[Group]:
     """A group for each combination of a task's arguments, with one cell per seed.
 
-    Parameters
-    ----------
-    task : callable
-    options : Options
-        What was asked for stands above the defaults.
-    n_seeds : int
-    **defaults : iterable of str
-        Values by argument, such as `setting`, `split` and `dataset`.
+    `defaults` are the values of each argument, such as `setting`, `split` and `dataset`, unless options ask for others.
     """
     asked = {"setting": options.settings, "split": options.splits, "dataset": options.datasets}
     wanted = [asked.get(name) or values for name, values in defaults.items()]

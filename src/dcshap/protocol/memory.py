@@ -17,18 +17,9 @@ Record = Callable[[str, str, Message], None]
 
 
 def run_in_memory(protocol: Protocol, cast: Cast, roles: Mapping[str, Any], *, conductor: str, record: Record) -> None:
-    """Run a protocol between roles of this process.
+    """Run a protocol between roles of this process: the parties by name, the analyst, the requester.
 
-    Parameters
-    ----------
-    protocol : Protocol
-    cast : Cast
-    roles : mapping of name to role
-        The parties by name, the analyst, the requester: who takes part.
-    conductor : str
-        Who leads through the table.
-    record : callable
-        Is told of every message: sender, recipient and the message.
+    The `conductor` leads through the table; `record` is told of every message: sender, recipient and the message.
     """
     nodes: dict[str, Node] = {}
     for name, role in roles.items():

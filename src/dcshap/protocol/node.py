@@ -24,14 +24,7 @@ __all__ = ["Node"]
 class Node:
     """One role in one run.
 
-    Parameters
-    ----------
-    me : str
-    protocol : Protocol
-    cast : Cast
-    roles : sequence of objects
-        Who has the methods `send_<step>` and `receive_<step>`; the first that has one is asked.
-    carrier : Carrier
+    Several objects may play it together: the first that has the method `send_<step>` or `receive_<step>` is asked.
     """
 
     def __init__(self, me: str, protocol: Protocol, cast: Cast, roles: Sequence[Any], carrier: Carrier) -> None:

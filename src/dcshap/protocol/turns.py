@@ -11,15 +11,7 @@ __all__ = ["Turns"]
 
 
 class Turns:
-    """Checks every message of one run against the table, and remembers it.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    cast : Cast
-    me : str
-        Whose view this is: a party's name, or that of the analyst or the requester.
-    """
+    """Checks every message of one run against the table, and remembers it, as one of its roles (`me`) sees it."""
 
     def __init__(self, protocol: Protocol, cast: Cast, me: str) -> None:
         self.protocol, self.cast, self.me = protocol, cast, me

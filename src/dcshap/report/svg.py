@@ -22,15 +22,9 @@ _REFERENCE = re.compile(r'(?:xlink:)?href="#([^"]*)"|url\(#([^)]*)\)')
 
 
 def inline_svg(figure: Figure, *, alt: str, prefix: str) -> str:
-    """The figure as an `<svg>` element that says in words what it shows.
+    """The figure as an `<svg>` element that says in words, `alt`, what it shows.
 
-    Parameters
-    ----------
-    figure : Figure
-    alt : str
-        What the picture shows, for those who do not see it.
-    prefix : str
-        What identifiers begin with; it must be unique in the page. The same figure gives the same text every time.
+    Identifiers begin with the `prefix`, which must be unique in the page. The same figure always gives the same text.
     """
     text = _STYLE.sub("", _PROLOGUE.sub("", _drawn(figure)))
     text = _own_identifiers(_COMMENT.sub("", text), prefix)

@@ -30,18 +30,11 @@ _MONTH, _YEAR = 30, 365
 
 
 def coarsen(schema: Schema, tables: Mapping[str, Any] | Iterable[Any], *, at_least: int = AT_LEAST) -> Schema:
-    """The schema of tables, made fit to be shown.
+    """The schema of tables, which it was made from, fit to be shown.
 
     A range ends where at least `at_least` rows lie beyond it or at its end, and is rounded outward; values beyond are
     clipped. Categories of fewer rows are merged into one called "other". A column that differs in fewer rows is left
     out, with a warning.
-
-    Parameters
-    ----------
-    schema : Schema
-        Made from the same tables.
-    tables : mapping of name to table, or tables
-    at_least : int
     """
     if at_least < 2:
         raise InputError(f"`at_least` must be 2 or more, or single rows would show. Got {at_least}.")

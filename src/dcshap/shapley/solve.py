@@ -59,17 +59,9 @@ class Solution:
 
 
 def solve(games: Games, options: Options, *, blocks: Grouping | None = None, view: int | None = None) -> Solution:
-    """Values of all games, checked to add up to the model's answers.
+    """Values of all games, of one sample at least, checked to add up to the model's answers.
 
-    Parameters
-    ----------
-    games : Games
-        At least one sample's.
-    options : Options
-    blocks : Grouping, optional
-        Blocks of players, for Owen values.
-    view : int, optional
-        The block whose view is wanted: its own players, then every other block as one.
+    With blocks of players these are Owen values; or a block's `view`: its own players, then every other block as one.
     """
     with progress_bar(games.n_samples, shown=options.progress) as done:
         if blocks is not None:

@@ -169,15 +169,9 @@ def interpreting(folder: str | Path) -> Iterator[None]:
 
 
 def read_folder(folder: str | Path, *, kind: str, trusted: Sequence[str] = ()) -> State:
-    """Read a state, after checking that every file is what was written.
+    """Read a state of a kind, after checking that every file is what was written.
 
-    Parameters
-    ----------
-    folder : path
-    kind : str
-        What the folder must hold.
-    trusted : sequence of str
-        Types beyond scikit-learn's own that a model may contain, by their full names.
+    `trusted` names the types beyond scikit-learn's own that a model may contain.
     """
     target = current(folder)
     contents = _read_contents(target)

@@ -15,17 +15,9 @@ BLOCK = 256  # reconstructions at a time
 
 
 def linked(reconstructed: FloatArray, at: IntArray, candidates: FloatArray, *, weights: FloatArray) -> float:
-    """The share of reconstructions (m, p) whose nearest candidate (n, p) is the record that they are of.
+    """The share of reconstructions (m, p) whose nearest candidate (n, p) is the record that they are of, `at` (m,).
 
-    Parameters
-    ----------
-    reconstructed : array of shape (m, p)
-    at : array of shape (m,)
-        Which candidate each one is of.
-    candidates : array of shape (n, p)
-        Rows that are alike share the hit.
-    weights : array of shape (p,)
-        How much each column counts: more where it is reconstructed well.
+    Candidates that are alike share the hit. Columns count by their weights (p,), more where they are read well.
     """
     scale = np.sqrt(weights)
     wanted, listed = reconstructed * scale, candidates * scale

@@ -35,15 +35,8 @@ def run_in_foreground(
 ) -> int:
     """Run a site until it ends, or until this process is interrupted or told to end; what it returned.
 
-    Parameters
-    ----------
-    kit : Kit
-    tell : callable
-        Is told that the site is up; and, where it is not after some `patience` (in seconds), what that may be due to.
-    env : mapping, optional
-        More of the environment.
-    health : int, optional
-        A port on loopback that says whether the site is well.
+    `tell` is told that the site is up, or, where it is not after some `patience` (in seconds), what that may be due
+    to. `env` adds to the environment; `health` is a port on loopback that says whether the site is well.
     """
     Identity(kit.startup)  # the engine waits without a word where its certificate is missing or another authority's
     site, told = SiteProcess(kit, env=env), threading.Event()

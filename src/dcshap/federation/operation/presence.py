@@ -17,14 +17,7 @@ GONE_FOR_GOOD = 8.0  # seconds after which a process that cannot be reached does
 
 
 class Presence:
-    """What is known of each party's process in a run.
-
-    Parameters
-    ----------
-    parties : sequence of str
-    look : callable
-        Asks one party; how it was seen.
-    """
+    """What is known of each party's process in a run; `look` asks one party, and gives how it was seen."""
 
     def __init__(self, parties: Sequence[str], look: Callable[[str], Seen]) -> None:
         self._look, self._lock = look, threading.Lock()

@@ -27,14 +27,7 @@ class Wish:
 
 
 def keep_wish(folder: Path, collaboration: str, job: str) -> None:
-    """Have a collaboration served from now on.
-
-    Parameters
-    ----------
-    folder : path
-        The analyst's `dcshap` folder.
-    collaboration, job : str
-    """
+    """Have a collaboration served from now on, by a job; kept in the analyst's `dcshap` folder."""
     path = _path(folder, collaboration)
     try:
         before = _read(path).job if path.exists() else ""

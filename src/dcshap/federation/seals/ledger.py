@@ -60,13 +60,7 @@ class _Known:
 
 
 class Ledger:
-    """A site's ledger, in files of JSON lines.
-
-    Parameters
-    ----------
-    path : path
-        The file that is written to.
-    """
+    """A site's ledger, in files of JSON lines; `path` is the one that is written to."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

@@ -16,15 +16,7 @@ __all__ = ["Witness"]
 
 
 class Witness:
-    """What a site remembers of its partners' ledgers, and its own.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        The site's own.
-    folder : path
-        Where it is remembered, in `ledgers.json`.
-    """
+    """What a site remembers of its partners' ledgers, in `ledgers.json` of a folder; and its own ledger."""
 
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self._ledger, self._path = ledger, folder / "ledgers.json"

@@ -24,18 +24,9 @@ def membership(n_players: int, start: int, stop: int) -> BoolArray:
 
 
 def doubled(base: FloatArray, offsets: FloatArray) -> FloatArray:
-    """All sums of a base and a subset of offsets, in the order of the coalitions.
+    """All sums (2**m, ...) of a base (...) and a subset of offsets (m, ...), in the order of the coalitions.
 
     Each player doubles what is there: the second half is the first, plus the player's offset.
-
-    Parameters
-    ----------
-    base : array of shape (...)
-    offsets : array of shape (m, ...)
-
-    Returns
-    -------
-    array of shape (2**m, ...)
     """
     points = np.empty((1 << len(offsets), *base.shape))
     points[0] = base

@@ -38,12 +38,7 @@ def holds(form: Form, rows: FloatArray, answered: FloatArray) -> bool:
 def claimed_forms(predict: Predict, rows: FloatArray, answered: FloatArray) -> Iterator[Form]:
     """The forms that the model may have, judging by its attributes; `holds` tells which it has.
 
-    Parameters
-    ----------
-    predict : callable
-    rows : array of shape (n, d)
-    answered : array of shape (n, K)
-        The model's answers, for constants that no attribute holds.
+    The model's answers (n, K) to rows (n, d) are for constants that no attribute holds.
     """
     written = getattr(predict, "form", None)
     if isinstance(written, ProjectionForm | QuadraticForm | GaussianForm):
