@@ -99,12 +99,9 @@ class Records:
 
 
 def in_one_order(held: Mapping[str, Records]) -> dict[str, Records]:
-    """All parties' records in the order of the first party's, and shown under its identifiers.
+    """All parties' records, which must be the same, in the order of the first party's and under its identifiers.
 
-    Raises
-    ------
-    InputError
-        If not all parties hold the same records; how many some lack is said, not which.
+    If they are not, how many some party lacks is said, not which.
     """
     every = sorted({name for records in held.values() for name in records.identifiers})
     lacking = {party: records.lacking(every) for party, records in held.items()}

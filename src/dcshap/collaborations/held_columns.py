@@ -80,14 +80,7 @@ def split_groups(
 ) -> tuple[tuple[str, ...], dict[str, Groups]]:
     """The names of groups of columns, and each party's part of them; nothing where columns are not grouped.
 
-    Parameters
-    ----------
-    groups : list of lists of columns, or dict of name to columns, or None
-    parties : mapping of str to VerticalParty
-    view : str
-        Where it is a party's, others' columns need not be in any group.
-    across : bool
-        Whether a group may have columns of several parties.
+    With `across`, a group may have columns of several parties. In a party's `view` others' columns need no group.
     """
     if groups is None:
         return (), {}

@@ -33,20 +33,7 @@ def explain_rows(
 ) -> PartyExplanation:
     """Explain a party's predictions of rows (n, M); nobody else is asked.
 
-    Parameters
-    ----------
-    party : HorizontalParty
-    X : table of shape (n, M)
-    reference : {"anchor", "background", "own", "mean", "medoid"}, row or rows
-        Values against several rows are averaged over them.
-    n_background : int
-        How many rows a background has.
-    groups : list of lists of columns, or dict of name to columns, optional
-        Columns that are one player together.
-    missing, unknown : {"error", "reference"}
-        As in `Schema.codes`; `missing` as agreed by default.
-    **options
-        As in `shapley_values`.
+    The parameters are those of `HorizontalCollaboration.explain`; values against several reference rows are averaged.
     """
     schema = party.agreement.schema
     players = grouping(groups, schema.names, what="groups", of="column")

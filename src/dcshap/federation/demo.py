@@ -44,14 +44,9 @@ class Outcome:
 
 
 def run_demo(tell: Callable[[str], None], *, folder: Path | None = None) -> Outcome:
-    """Set up, train, explain, and shut down.
+    """Set up, train, explain, and shut down; `tell` is told what happens next.
 
-    Parameters
-    ----------
-    tell : callable
-        Is told what happens next.
-    folder : path, optional
-        Where the sites' folders are made; a temporary one by default, gone in the end.
+    The sites' folders are made in a folder, by default a temporary one that is gone in the end.
     """
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="dcshap-") as temporary:

@@ -27,12 +27,8 @@ def compare_users(
 ) -> dict[str, Any]:
     """Train two users' collaboration and compare their explanations of the same held-out rows.
 
-    Returns
-    -------
-    dict
-        `accuracy`, the mean of both users'; `same_prediction`, the share of rows for which both predict the same;
-        `kernelshap` and `dcshap`, the RMSE between them by feature, with each
-        user's own reference and with the anchor's.
+    Gives `accuracy`, the mean of both users'; `same_prediction`, the share of rows for which both predict the same;
+    `kernelshap` and `dcshap`, the RMSE between them by feature, with each user's own reference and with the anchor's.
     """
     task = horizontal_task(dataset, split=split, seed=seed)
     trained = collaboration(dataset, setting=setting, seed=seed, model=model, changes=changes).fit(task.parties)

@@ -225,11 +225,8 @@ def column_median(column: Column, codes: FloatArray) -> float:
 def column_codes(column: Column, values: pd.Series[Any], *, unknown: Unknown = "error") -> FloatArray:
     """Numbers as they are, dates as days, categories as the position in their list; NaN where missing.
 
-    Raises
-    ------
-    SchemaError
-        If values do not fit the column: text among numbers, or no category of it. With `unknown="reference"` such a
-        value counts as missing.
+    Values that do not fit, text among numbers or no category of the column, are refused with a SchemaError. With
+    `unknown="reference"` they count as missing.
     """
     if isinstance(column, Date):
         codes, what = as_days(values, column.since), "are no dates that can be read in one way only"

@@ -47,14 +47,7 @@ def integer_decoded(
 ) -> FloatArray:
     """The integer rows (n, p) nearest to `rows ≈ integers @ weights` (n, d), given each column's usual mean and spread.
 
-    Parameters
-    ----------
-    rows : array of shape (n, d)
-    weights : array of shape (p, d)
-    center, spread : arrays of shape (p,)
-        Where the integers usually lie, and how widely.
-    noise : float
-        Standard deviation of the noise on each dimension.
+    `noise` is the standard deviation of the noise on each dimension.
     """
     size = float(np.sqrt(np.mean((weights * spread[:, None]) ** 2)))
     scales = [1.0 / noise] if noise > size / min(FINEST) else [finest / max(size, 1e-300) for finest in FINEST]

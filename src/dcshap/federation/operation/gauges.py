@@ -20,16 +20,7 @@ _LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def answering_health(kit: Kit, port: int, ready: Callable[[], bool]) -> Iterator[int]:
-    """Answer `/healthz`, `/readyz` and `/metrics` on loopback; gives the port.
-
-    Parameters
-    ----------
-    kit : Kit
-    port : int
-        0 for any that is free.
-    ready : callable
-        Whether the site can be used.
-    """
+    """Answer `/healthz`, `/readyz` and `/metrics` on a port of loopback, 0 for any that is free; gives the port."""
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -49,14 +49,7 @@ class Tickets:
         self.failed = 0
 
     def take(self, ticket: str, work: Callable[[], Any]) -> None:
-        """Have work done as soon as there is room for it; the same ticket again changes nothing.
-
-        Parameters
-        ----------
-        ticket : str
-            Unlike that of every other request; its result is fetched by it.
-        work : callable
-        """
+        """Have work done as soon as there is room for it; the same ticket again changes nothing."""
         with self._lock:
             now = time.monotonic()
             self._requests = {key: each for key, each in self._requests.items() if each.until > now}
@@ -80,11 +73,7 @@ class Tickets:
     def result(self, ticket: str, *, wait: float = 0.0) -> Any:
         """What the work gave; None while it is not done. What it raised is raised here.
 
-        Parameters
-        ----------
-        ticket : str
-        wait : float
-            Seconds that the caller is kept where the work is not done, as long as few others are.
+        Where it is not done, the caller is kept for `wait` seconds, as long as few others are.
         """
         with self._lock:
             if ticket not in self._requests:

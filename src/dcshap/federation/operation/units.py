@@ -64,16 +64,7 @@ def unit_name(kit: Kit) -> str:
 
 
 def unit_of(kit: Kit, *, user: str, health: int) -> str:
-    """The systemd unit of a site.
-
-    Parameters
-    ----------
-    kit : Kit
-    user : str
-        Whom the site runs as; it must own the kit's folder.
-    health : int
-        The port on loopback at which the site says whether it is well.
-    """
+    """The systemd unit of a site. The user must own the kit's folder; at the port `health` the site says how it is."""
     if kit.role == "requester":
         raise InputError("A requester runs no service. Give the kit of the analyst's server or of a party.")
     if re.search(r"[\s%'\"\\]", str(kit.folder)):

@@ -54,15 +54,9 @@ class Totals:
 
 
 def simulate(seed: int, schedules: int, n_parties: int, *, tell: Callable[[Totals], None]) -> Totals:
-    """Rehearse random schedules, from a seed on, in the order of their seeds; one schedule is that of the seed.
+    """Rehearse random schedules of 2 to 5 parties, in the order of their seeds from a seed on: one is that of the seed.
 
-    Parameters
-    ----------
-    seed, schedules : int
-    n_parties : int
-        From 2 to 5.
-    tell : callable
-        Is told how far it is, now and then.
+    `tell` is told how far it is, now and then.
     """
     _require(n_parties, schedules, seed)
     totals = Totals()

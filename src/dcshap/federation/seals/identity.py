@@ -79,13 +79,7 @@ class Certificate:
 
 
 class Identity:
-    """A participant's own key and certificate, and the root it checks others by.
-
-    Parameters
-    ----------
-    folder : path
-        The `startup` folder of a FLARE kit.
-    """
+    """A participant's own key and certificate, and the root it checks others by, from a kit's `startup` folder."""
 
     def __init__(self, folder: str | Path) -> None:
         try:

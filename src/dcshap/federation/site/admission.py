@@ -28,13 +28,7 @@ ASKED = "Asked"  # the ledger's line of a request that was let in, and charged
 
 
 def viewers_of(request: Request, parties: tuple[str, ...]) -> tuple[str, ...]:
-    """The parties through whose eyes a request wants an explanation.
-
-    Raises
-    ------
-    InputError
-        If the request asks for something that there is not.
-    """
+    """The parties through whose eyes a request wants an explanation; refuses what there is not."""
     if not request.records or len(set(request.records)) < len(request.records):
         raise InputError("A request must name at least one record, and each once.")
     if request.view not in (FULL, *parties):
@@ -48,17 +42,7 @@ def viewers_of(request: Request, parties: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Admission:
-    """A party's rules for one request, as its configuration has them now.
-
-    Parameters
-    ----------
-    config : SiteConfig
-    identity : Identity
-    ledger : Ledger
-    party : VerticalParty
-        Trained.
-    request : Request
-    """
+    """A trained party's rules for one request, as its configuration has them now."""
 
     def __init__(
         self, config: SiteConfig, identity: Identity, ledger: Ledger, party: VerticalParty, request: Request
@@ -180,14 +164,9 @@ class Declining:
 
 
 class AskedPost(Post):
-    """The carrier of a request's session at a party.
+    """The carrier of a request's session at a party, which may be `declining`: it cannot answer.
 
     Where a partner cannot answer, or this party itself, the requester is told the same.
-
-    Attributes
-    ----------
-    declining : bool
-        Whether this party cannot answer.
     """
 
     declining = False

@@ -28,13 +28,7 @@ class Data:
 
 
 def load_data(config: CollaborationConfig, *, base: Path, task: str = "classes") -> Data:
-    """Read the table and check it against the schema.
-
-    Raises
-    ------
-    SchemaError
-        Naming every column that does not fit.
-    """
+    """Read the table and check it against the schema; every column that does not fit is named."""
     table, agreed = read_source(config.table, base=base), Schema.load(base / config.schema)
     lacking = [name for name in (config.id, config.target) if name is not None and name not in table.columns]
     if lacking:
