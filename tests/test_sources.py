@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import decimal
 import sqlite3
 
 import pandas as pd
@@ -98,3 +99,9 @@ def test_words_for_missing_values_are_kept_in_columns_of_text_only(tmp_path):
     assert plain["pool"].isna().tolist() == [True, True, False, True]
     assert kept["pool"].isna().tolist() == [False, False, False, True]
     assert kept["depth"].isna().tolist() == [False, True, True, False]
+
+
+def test_decimals_of_a_parquet_file_are_numbers(tmp_path):
+    given = pd.DataFrame({"price": [decimal.Decimal("1.50"), None, decimal.Decimal("2.25")], "n": [1, 2, 3]})
+    given.to_parquet(tmp_path / "t.parquet")
+    assert read_file(tmp_path / "t.parquet")["price"].dropna().tolist() == [1.5, 2.25]

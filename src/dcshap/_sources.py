@@ -7,6 +7,7 @@ Excel, Feather and Parquet. Of text, the separator and the encoding are found ou
 from __future__ import annotations
 
 import codecs
+import decimal
 import os
 import warnings
 import zipfile
@@ -146,6 +147,8 @@ def _with_names(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     """The table with names of text, in which blanks are single, without columns that have neither name nor value."""
     blank = [name for name in table.columns if str(name).startswith("Unnamed: ") and table[name].isna().all()]
     table = table.drop(columns=blank) if blank else table
+    decimals = [name for name in table.columns if isinstance(next(iter(table[name].dropna()), None), decimal.Decimal)]
+    table = table.astype(dict.fromkeys(decimals, "float64")) if decimals else table  # as Parquet has them
     names = [" ".join(str(name).split()) for name in table.columns]  # blanks of any kind, once
     if names != list(table.columns):
         table = table.set_axis(names, axis=1)

@@ -562,3 +562,12 @@ def test_a_class_that_parties_spell_differently_is_refused_and_counted():
     assert "2 classes have 4 spellings" in message
     both = np.where(X["n0"] > X["n0"].median(), words, np.char.upper(words))
     HorizontalCollaboration().fit({"a": (X, both), "b": (X, both)})  # two classes for who has both
+
+
+def test_labels_that_may_be_numbers_or_classes_are_asked_about():
+    data = {name: (X, np.arange(len(X))) for name, (X, _) in parties(2, 40).items()}
+    message = failing(lambda: HorizontalCollaboration().fit(data))
+    assert "40 different whole numbers. Say with `model` what they are: a regressor such as Ridge()" in message
+    fractions = {name: (X, np.linspace(0, 1, len(X))) for name, (X, _) in parties(2, 40).items()}
+    message = failing(lambda: horizontal(model=LogisticRegression()).fit(fractions))
+    assert "The labels have fractions: use a regressor" in message

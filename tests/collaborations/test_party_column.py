@@ -23,11 +23,10 @@ ROWS = pd.DataFrame(NUMBERS, columns=["age", "bmi", "dose", "days"]).assign(hosp
 SICK = pd.Series(np.where(NUMBERS[:, 0] + NUMBERS[:, 2] > 0, "yes", "no"), name="sick")
 COST = pd.Series(NUMBERS @ [3.0, -2.0, 1.0, 0.0], name="cost")
 
-WEIGHTS = "weights count where the model is trained; the span, the schema and the noise on rows do not know them"
+WEIGHTS = "the ranges of the schema, the noise on rows and who is dealt which row do not know weights"
 EXCEPTIONS = {
     PartyColumnClassifier: {
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
-        "check_classifiers_one_label_sample_weights": "a party whose weights are all 0 is refused, by another error",
         "check_classifiers_train": "two columns are reduced to one dimension: .76 on three classes instead of .83",
     },
     PartyColumnRegressor: {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},

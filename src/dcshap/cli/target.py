@@ -9,12 +9,11 @@ from typing import Any
 import pandas as pd
 import typer
 
+from dcshap.collaboration.labels import MANY_NUMBERS
 from dcshap.exceptions import InputError
 from dcshap.schema.kinds import alike, no_numbers, rows_text
 
 __all__ = ["Spellings", "is_regression", "require_labels", "require_one_spelling"]
-
-MANY_NUMBERS = 20  # values of a target that is more likely a number than a class
 
 
 class Spellings:

@@ -17,9 +17,20 @@ from dcshap.exceptions import InputError
 from dcshap.schema.kinds import alike
 from dcshap.schema.knots import robust_range
 
-__all__ = ["as_labels", "as_weights", "common_weights", "goodness", "require_trainable", "target_name", "target_values"]
+__all__ = [
+    "MANY_NUMBERS",
+    "as_labels",
+    "as_weights",
+    "common_weights",
+    "goodness",
+    "has_fractions",
+    "require_trainable",
+    "target_name",
+    "target_values",
+]
 
 MAX_CLASSES = 100
+MANY_NUMBERS = 20  # different labels that are more likely numbers than classes
 
 
 def as_labels(y: Any) -> Array:
@@ -42,6 +53,12 @@ def as_labels(y: Any) -> Array:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError(f"Labels must be finite. {int(np.sum(~np.isfinite(labels)))} are not.")
     return labels
+
+
+def has_fractions(y: Any) -> bool:
+    """Whether labels are numbers of which some are not whole."""
+    labels = as_array(y)
+    return labels.dtype.kind == "f" and bool(np.any(labels[np.isfinite(labels)] % 1))
 
 
 def target_name(y: Any) -> str | None:

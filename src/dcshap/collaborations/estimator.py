@@ -17,7 +17,7 @@ from dcshap._typing import Array, FloatArray
 from dcshap.audit import Audit, History, audit_party
 from dcshap.collaboration.agreement import Agreement
 from dcshap.collaboration.analyst import Analyst
-from dcshap.collaboration.labels import as_labels
+from dcshap.collaboration.labels import MANY_NUMBERS, as_labels, has_fractions
 from dcshap.collaboration.messages import ANALYST, Message, Sent
 from dcshap.collaboration.party import Party, require_name
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed, fresh_seed
@@ -95,10 +95,19 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
     def _estimator(self, labels: Iterable[Any]) -> Any:
         """The model, or the one that goes with the parties' labels."""
         if self.model is not None:
+            if hasattr(self.model, "fit") and is_classifier(self.model) and any(map(has_fractions, labels)):
+                raise InputError("A classifier predicts classes. The labels have fractions: use a regressor.")
             return self.model
         arrays = [as_labels(y) for y in labels]
-        numbers = any(each.dtype.kind == "f" and np.any(each % 1) for each in arrays)
-        return Ridge() if numbers else LogisticRegression(max_iter=1000)
+        if any(map(has_fractions, arrays)):
+            return Ridge()
+        n_numbers = len(set().union(*(np.unique(each).tolist() for each in arrays if each.dtype.kind in "iuf")))
+        if n_numbers > MANY_NUMBERS:
+            raise InputError(
+                f"The labels are {n_numbers} different whole numbers. Say with `model` what they are: a regressor such "
+                f"as Ridge() predicts a number, a classifier such as LogisticRegression() takes each for a class."
+            )
+        return LogisticRegression(max_iter=1000)
 
     def _schema_from(self, tables: Mapping[str, Any], earlier: Party | None) -> Schema:
         """A dictionary of tables: the one of an earlier training, or a new one."""
@@ -203,10 +212,10 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
         if not hasattr(self, "parties_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit` first.")
 
-    def _party(self, name: Any) -> Any:
+    def _party(self, name: Any, what: str = "party") -> Any:
         self._require_fitted()
         if name not in self.parties_:
-            raise InputError(f"`party` must be one of {list(self.parties_)}. Got {name!r}.")
+            raise InputError(f"`{what}` must be one of {list(self.parties_)}. Got {name!r}.")
         return self.parties_[name]
 
     # --- what attackers would learn -----------------------------------------------------------------------

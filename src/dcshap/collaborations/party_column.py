@@ -42,15 +42,17 @@ class _PartyColumn(BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
         self.random_state = random_state
 
     def _train(self, X: Any, y: Array, sample_weight: Any, name: str | None) -> None:
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            counted = np.flatnonzero(weights)  # a row that counts nothing is not there
+            X, y, weights = _taken(X, counted), y[counted], weights[counted]
         parties = self._parties_of(X)
         rows = {str(party): np.flatnonzero(parties == party) for party in np.unique(parties)}
         table, labels = self._columns(X), pd.Series(y, name=name)
         data = {party: (_taken(table, at), labels.iloc[at]) for party, at in rows.items()}
-        given: dict[str, Any] = {}
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            given["sample_weight"] = {party: weights[at] for party, at in rows.items()}
-        self.collaboration_ = clone(self._collaboration()).fit(data, **given)
+        given = None if weights is None else {party: weights[at] for party, at in rows.items()}
+        self.collaboration_ = clone(self._collaboration()).fit(data, sample_weight=given)
 
     def _collaboration(self) -> HorizontalCollaboration:
         if self.collaboration is not None:
@@ -117,7 +119,7 @@ class PartyColumnClassifier(ClassifierMixin, _PartyColumn):  # type: ignore[misc
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on rows (n, M) and labels (n,), and how much each row counts (n,)."""
+        """Train on rows (n, M) and labels (n,), and how many rows each counts as (n,)."""
         name = target_name(y)
         X, y = _checked_labels(self, X, y, numeric=False)
         check_classification_targets(y)
@@ -153,7 +155,7 @@ class PartyColumnRegressor(RegressorMixin, _PartyColumn):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on rows (n, M) and numbers (n,), and how much each row counts (n,)."""
+        """Train on rows (n, M) and numbers (n,), and how many rows each counts as (n,)."""
         name = target_name(y)
         X, y = _checked_labels(self, X, y, numeric=True)
         self._train(X, y, sample_weight, name)

@@ -292,7 +292,7 @@ class VerticalCollaboration(CollaborationEstimator):
         self._require_fitted()
         rows = None if isinstance(reference, str) else held_columns.require_references(reference, self.parties_)
         if view != FULL:
-            self._party(view)
+            self._party(view, "view")
         if merged and (view == FULL or index == "owen"):
             raise InputError("`merged` belongs to Algorithm 4: one party's view, with index='shapley'.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4

@@ -93,7 +93,10 @@ class Disagreement:
         ]
         if self.sources is not None:
             shares = self.sources.groupby("source", sort=False)["share"].mean()
-            lines.append("  comes from                     " + ", ".join(f"{k} {v:.0%}" for k, v in shares.items()))
+            lines.append(
+                "  comes from                     "
+                + ", ".join(f"{k} {round(v, 2) + 0.0:.0%}" for k, v in shares.items())
+            )
         table = self.to_frame().sort_values("rmse", ascending=False)
         return "\n".join([*lines, "", table.to_string(index=False, float_format=lambda value: f"{value:.4g}")])
 
