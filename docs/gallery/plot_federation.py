@@ -61,24 +61,12 @@ print(
 )
 
 # %%
-# **Recorded, not run here:** what ``dcshap federation demo`` printed on two busy cores,
-# with an analyst and three parties as separate processes. Shortened: it goes on with
-# the other views, and with what each site's ledger has.
+# **The same between processes.** ``dcshap federation demo`` sets up certificates, starts
+# an analyst and three parties as separate processes, trains a vertical and a horizontal
+# collaboration, asks for every view of one record, and shows each site's ledger.
+# Recorded on two busy cores, not run here:
 #
 # .. code-block:: none
-#
-#     bank, Owen: a record that three parties hold columns of
-#     row customer-00007: 0 0.714 (owen, base 0.571)
-#     ┏━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━┓
-#     ┃ feature               ┃              value ┃ attribution ┃
-#     ┡━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━┩
-#     │ education-num         │                  9 │      +0.143 │
-#     │ workclass             │   Self-emp-not-inc │      +0.107 │
-#     │ age                   │                 52 │      -0.083 │
-#     │ DC Features (insurer) │                    │      -0.048 │
-#     │ DC Features (shop)    │                    │      +0.024 │
-#     │ marital-status        │ Married-civ-spouse │      +0.000 │
-#     └───────────────────────┴────────────────────┴─────────────┘
 #
 #     set up 3.4 s, start 13.0 s, train both 39.0 s, first explanation 3.6 s,
 #     another explanation 0.3 s, all features 1.6 s, shut down 1.3 s,
