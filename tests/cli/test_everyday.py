@@ -273,3 +273,9 @@ def test_a_title_that_is_wider_than_its_table_stays_on_one_line(folder, told, ru
     code, said = told(*FIT, "--out", "title", folder=folder)
     assert code == 0
     assert "Trained logistic, written to title ┏" in said
+
+
+def test_a_schema_that_is_not_there_is_said_in_words(folder, told):
+    code, said = told("schema", "show", "nothing.yaml", folder=folder)
+    assert code == 1
+    assert "nothing.yaml must be a schema's YAML file. There is no such file." in said

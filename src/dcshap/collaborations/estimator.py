@@ -95,7 +95,8 @@ class CollaborationEstimator(BaseEstimator):  # type: ignore[misc]  # sklearn is
     def _estimator(self, labels: Iterable[Any]) -> Any:
         """The model, or the one that goes with the parties' labels."""
         if self.model is not None:
-            if hasattr(self.model, "fit") and is_classifier(self.model) and any(map(has_fractions, labels)):
+            model = self.model if hasattr(self.model, "fit") and not isinstance(self.model, type) else None
+            if model is not None and is_classifier(model) and any(map(has_fractions, labels)):
                 raise InputError("A classifier predicts classes. The labels have fractions: use a regressor.")
             return self.model
         arrays = [as_labels(y) for y in labels]

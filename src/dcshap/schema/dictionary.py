@@ -216,6 +216,8 @@ class Schema:
             text = Path(path).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise SchemaError(f"{path} must be a YAML file in UTF-8. It is not.") from error
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise SchemaError(f"{path} must be a schema's YAML file. There is no such file.") from error
         return cls.from_yaml(text)
 
     def to_dict(self) -> dict[str, Any]:
