@@ -61,9 +61,9 @@ print(
 )
 
 # %%
-# **The same between processes.** ``dcshap federation demo`` sets up certificates, starts
-# an analyst and three parties as separate processes, trains a vertical and a horizontal
-# collaboration, asks for every view of one record, and shows each site's ledger.
+# **The same between processes.** ``dcshap federation demo`` sets up certificates,
+# starts an analyst and three parties as separate processes, trains a vertical and a
+# horizontal collaboration, asks for every view of one record, and shows each ledger.
 # Recorded on two busy cores, not run here:
 #
 # .. code-block:: none
