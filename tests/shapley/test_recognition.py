@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -32,12 +32,13 @@ from sklearn.linear_model import (
 )
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from dcshap.shapley import additive_shapley_values, shapley_values
+from dcshap.exceptions import InputError
+from dcshap.shapley import additive_shapley_values, class_scores, shapley_values
 
 D = 10
 RNG = np.random.default_rng(0)
@@ -285,3 +286,31 @@ def test_notes_are_saved(tmp_path):
     found = shapley_values(model.predict, X, REFERENCE, max_evals=200, random_state=0)
     found.save(tmp_path / "file")
     assert type(found).load(tmp_path / "file").notes == found.notes
+
+
+@pytest.mark.parametrize("activation", ["tanh", "logistic"])
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_network_classifier_s_scores_are_solved_and_make_its_probabilities(activation, y, wrapped):
+    network = MLPClassifier((9,), activation=activation, max_iter=60, random_state=0)
+    model = _fitted(make_pipeline(StandardScaler(), "passthrough", network) if wrapped else network, y)
+    scores = class_scores(model)
+    found = scores(TRAIN)
+    probabilities = model.predict_proba(TRAIN)
+    mine = softmax(found, axis=1) if found.ndim == 2 else expit(found)
+    np.testing.assert_allclose(mine, probabilities if found.ndim == 2 else probabilities[:, 1], atol=1e-12)
+    solved = shapley_values(scores, X, BACKGROUND, **FEW)
+    assert solved.method == "product"
+    every = shapley_values(lambda rows: scores(rows), X, BACKGROUND, method="exact")  # noqa: PLW0108
+    np.testing.assert_allclose(solved.values, every.values, rtol=0, atol=1e-10 * np.abs(every.values).max())
+
+
+def test_scores_of_other_classifiers():
+    model = LogisticRegression().fit(TRAIN, TWO)
+    np.testing.assert_array_equal(class_scores(model)(X), model.decision_function(X))
+    corners = _fitted(MLPClassifier((9, 4), max_iter=30, random_state=0), TWO)
+    np.testing.assert_allclose(expit(class_scores(corners)(TRAIN)), corners.predict_proba(TRAIN)[:, 1], atol=1e-12)
+    with pytest.raises(InputError, match=r"must be a fitted classifier.*Got GaussianNB.*predict_proba"):
+        class_scores(GaussianNB().fit(TRAIN, TWO))
+    with pytest.raises(InputError, match="Got MLPRegressor"):
+        class_scores(_fitted(_network("tanh"), TARGET))
