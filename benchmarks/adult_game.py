@@ -29,7 +29,7 @@ class AdultGame:
     samples : array of shape (n, 12)
         Rows to explain, columns label-encoded and scaled.
     reference : array of shape (12,)
-        The median of a Gaussian anchor.
+        The median of a Gaussian anchor, or the median of the rows.
     mean, axes : arrays of shape (12,), (12, 9)
         A scaled row `x` is at `(x - mean) @ axes`.
     """
@@ -59,8 +59,11 @@ class AdultGame:
         return np.asarray(model.predict_proba(points))
 
 
-def adult_game(n_samples: int) -> AdultGame:
-    """Scale columns by their range about its middle, find the leading subspace, draw samples."""
+def adult_game(n_samples: int, *, typical: bool = False) -> AdultGame:
+    """Scale columns by their range about its middle, find the leading subspace, draw samples.
+
+    With a typical reference, the median of the rows, about half of a sample's columns equal it and are no players.
+    """
     adult = load_adult("train")
     codes = [c.cat.codes if str(c.dtype) == "category" else c for _, c in adult.data.items()]
     rows = np.stack([np.asarray(c, dtype=float) for c in codes], axis=1)
@@ -71,5 +74,7 @@ def adult_game(n_samples: int) -> AdultGame:
     common = np.round((scaled - mean) @ axes / RESOLUTION) * RESOLUTION
     rng = np.random.default_rng(0)
     reference = np.median(rng.normal(size=(2000, rows.shape[1])), axis=0)
+    if typical:
+        reference = np.median(scaled, axis=0)
     samples = scaled[rng.choice(len(scaled), n_samples, replace=False)]
     return AdultGame(common, np.asarray(adult.target), samples, reference, mean, axes)
