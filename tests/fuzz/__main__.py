@@ -24,7 +24,11 @@ def guided(target: str, options: list[str]) -> None:
         (corpus / f"seed-{at}").write_bytes(data)
 
     def once(data: bytes) -> None:
-        run(TARGETS[target], data)
+        try:
+            run(TARGETS[target], data)
+        except BaseException:
+            Path(f"crash-{target}").write_bytes(data)
+            raise
 
     atheris.Setup([sys.argv[0], str(corpus), "-rss_limit_mb=2048", "-timeout=10", *options], once)
     atheris.Fuzz()

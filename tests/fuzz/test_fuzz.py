@@ -168,9 +168,10 @@ def unfolding(how: str) -> str:
         "columns: {x: 2001-99-99}",
         "columns: {x: !!timestamp 5}",
         "columns: {x: !!float yes}",
+        "columns: {x: {kind: [number], low: 0, high: 1}}",  # found by guided fuzzing: a TypeError
         "[" * 100_000,
     ],
-    ids=["laughs", "merges", "itself", "date", "timestamp", "float", "deep"],
+    ids=["laughs", "merges", "itself", "date", "timestamp", "float", "kinds", "deep"],
 )
 def test_yaml_that_unfolds_without_end_or_holds_no_values_is_no_schema(text):
     before, began = memory(), time.process_time()

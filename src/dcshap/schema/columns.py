@@ -165,14 +165,15 @@ _KEYS = {
 
 def column_from_dict(name: str, entry: Any) -> Column:
     """The column that `to_dict` wrote."""
-    if not isinstance(entry, Mapping) or entry.get("kind") not in _KEYS:
+    kind = entry.get("kind") if isinstance(entry, Mapping) else None
+    if not isinstance(kind, str) or kind not in _KEYS:
         raise SchemaError(f"Column {name!r} must say kind: number, kind: date or kind: category.")
-    allowed = {"kind", "typical", "sensitive"} | _KEYS[entry["kind"]]
+    allowed = {"kind", "typical", "sensitive"} | _KEYS[kind]
     extra = sorted(set(map(str, entry)) - allowed)
     if extra:
         raise SchemaError(f"Column {name!r} has unknown keys {extra}. Allowed are {sorted(allowed)}.")
     try:
-        if entry["kind"] == "category":
+        if kind == "category":
             return _category_from_dict(name, entry)
         return _number_from_dict(name, entry)
     except (KeyError, TypeError, ValueError) as error:
