@@ -6,10 +6,13 @@ processes of the sites; threads are those of the busiest. One party's processes 
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,22 +31,28 @@ REQUESTERS = (1, 4, 16)
 
 
 def run(quick: bool, *, seconds: float | None = None) -> list[dict[str, Any]]:
+    lasting = seconds or (10.0 if quick else 60.0)
+    with serving() as (built, records):
+        return [*(asked(built, n, records, lasting) for n in REQUESTERS), _stopped(built)]
+
+
+@contextmanager
+def serving() -> Iterator[tuple[LocalFederation, list[str]]]:
+    """A vertical collaboration that answers, and the records to ask for: as many as a party may be told of."""
     adult = datasets.load_adult("train")
     table = adult.data.assign(income=adult.target).head(2000)
     table.index = pd.Index([f"customer-{at:05d}" for at in range(len(table))], name="customer")
     rows = {name: table.iloc[at::2].reset_index(drop=True) for at, name in enumerate(PARTIES)}
     records = {"bank": table.iloc[:, [*range(6), -1]], "shop": table.iloc[:, 6:12]}
-    lasting = seconds or (10.0 if quick else 60.0)
     with tempfile.TemporaryDirectory(prefix="dcshap-") as folder:
         built = set_up(Path(folder), rows, records)
         with built, built.requester(timeout=TIMEOUT) as lead:
             lead.wait_for(PARTIES, timeout=TIMEOUT)
             lead.train(RECORDS, LogisticRegression(max_iter=1000), kind="vertical", parties=PARTIES, timeout=TIMEOUT)
-            found = [_asked(built, n, table.index.tolist(), lasting) for n in REQUESTERS]
-            return [*found, _stopped(built)]
+            yield built, table.index.tolist()[:500]
 
 
-def _asked(built: LocalFederation, requesters: int, records: list[str], seconds: float) -> dict[str, Any]:
+def asked(built: LocalFederation, requesters: int, records: list[str], seconds: float) -> dict[str, Any]:
     """What so many requesters were answered in so many seconds."""
     began, times, errors = threading.Barrier(requesters), [], []
 
@@ -62,7 +71,7 @@ def _asked(built: LocalFederation, requesters: int, records: list[str], seconds:
                     times.append(time.perf_counter() - start)
                 mine += requesters
 
-    before = _memory(built)
+    before = memory(built)
     threads = [threading.Thread(target=ask, args=(at,)) for at in range(requesters)]
     for thread in threads:
         thread.start()
@@ -74,9 +83,10 @@ def _asked(built: LocalFederation, requesters: int, records: list[str], seconds:
         "p50, s": float(np.quantile(times, 0.5)),
         "p95, s": float(np.quantile(times, 0.95)),
         "errors": len(errors),
+        "load": os.getloadavg()[0],
         "memory before, MB": before,
-        "memory after, MB": _memory(built),
-        "most threads": max(process.num_threads() for site in _sites(built) for process in site.processes()),
+        "memory after, MB": memory(built),
+        "most threads": max(process.num_threads() for site in sites_of(built) for process in site.processes()),
     }
 
 
@@ -107,9 +117,9 @@ def _ask_in_vain(session: Session) -> None:
         return
 
 
-def _sites(built: LocalFederation) -> list[SiteProcess]:
+def sites_of(built: LocalFederation) -> list[SiteProcess]:
     return [built.server, *built.sites.values()]
 
 
-def _memory(built: LocalFederation) -> float:
-    return sum(process.memory_info().rss for site in _sites(built) for process in site.processes()) / 1e6
+def memory(built: LocalFederation) -> float:
+    return sum(process.memory_info().rss for site in sites_of(built) for process in site.processes()) / 1e6
