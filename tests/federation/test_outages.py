@@ -110,6 +110,13 @@ def answered_again(fed):
     raise AssertionError(said)
 
 
+def test_a_site_is_its_own_process_one_that_runs_are_forked_from_and_a_run(serving):
+    for site in (serving.server, *(serving.sites[name] for name in PARTIES)):
+        own, *others = site.processes()
+        assert sorted(process.ppid() for process in others) == [own.pid, own.pid]
+        assert len(runs_of(site)) == 1
+
+
 def test_while_a_party_stands_still_others_are_answered_at_once_and_it_is_named(serving):
     before = explained(serving)
     run = runs_of(serving.sites["shop"])

@@ -24,6 +24,7 @@ import threading
 import time
 from typing import Any
 
+from nvflare.apis.event_type import EventType
 from nvflare.apis.fl_constant import FLContextKey
 from nvflare.apis.fl_context import FLContext
 from nvflare.apis.job_launcher_spec import JobHandleSpec
@@ -55,20 +56,22 @@ class Nursery:
     """
 
     def __init__(self, module: str) -> None:
-        kit = sys.argv[sys.argv.index("-m") + 1]  # as the site itself was told, so that its runs are known as its own
-        self._command = [sys.executable, "-u", "-m", "dcshap.federation.flare.nursery", module, kit]
+        self._module = module
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
-        self._begin()
 
-    def _begin(self) -> socket.socket:
-        """The channel to a process that lives."""
+    def begin(self) -> socket.socket:
+        """The channel to a process that lives; it is started where there is none."""
         if self._channel is None or self._process is None or self._process.poll() is not None:
+            kit = sys.argv[
+                sys.argv.index("-m") + 1
+            ]  # as the site was told itself, so that its runs are known as its own
             self._channel, theirs = socket.socketpair()
             self._channel.settimeout(_PATIENCE)
             with theirs:
-                command = [*self._command, str(theirs.fileno())]
+                command = [sys.executable, "-u", "-m", "dcshap.federation.flare.nursery", self._module, kit]
+                command.append(str(theirs.fileno()))
                 self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()])  # noqa: S603 - our own
         return self._channel
 
@@ -76,7 +79,7 @@ class Nursery:
         """Start a process; its number, and None where that cannot be done."""
         with self._lock:
             try:
-                channel = self._begin()
+                channel = self.begin()
                 channel.sendall(json.dumps({"argv": argv, "env": env}).encode() + b"\n")
                 return int(channel.makefile("rb").readline())
             except (OSError, ValueError):
@@ -93,6 +96,12 @@ class _Launcher:
     def __init__(self) -> None:
         super().__init__()
         self._nursery = Nursery(self.module)
+
+    def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
+        """Begin once the site is up. The engine makes a launcher in every run too, where this does not come."""
+        if event_type == EventType.SYSTEM_START:
+            self._nursery.begin()
+        super().handle_event(event_type, fl_ctx)  # type: ignore[misc]
 
     def launch_job(self, job_meta: dict[str, Any], fl_ctx: FLContext) -> JobHandleSpec:
         """Start the process of a run. No code comes with a job, so that there is no path to add for it."""
