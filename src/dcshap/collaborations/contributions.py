@@ -31,8 +31,8 @@ Worth = Callable[[frozenset[str]], float]  # a coalition of parties -> how good 
 Held = Mapping[str, tuple[FloatArray, Array, FloatArray]]  # points (n_i, d_i), labels (n_i,), and weights or none
 
 
-def contributions_of(parties: Sequence[str], worth: Worth, *, seed: int = 0) -> pd.DataFrame:
-    """The `value` of each party, and its `standard_error`; exact up to 12 parties, sampled with the seed beyond.
+def contributions_of(parties: Sequence[str], worth: Worth) -> pd.DataFrame:
+    """The `value` of each party, and its `standard_error`; exact up to 12 parties, sampled beyond.
 
     Values add up to the joint model's score less that of a model that has seen nothing but how common each class is.
     """
@@ -41,7 +41,7 @@ def contributions_of(parties: Sequence[str], worth: Worth, *, seed: int = 0) -> 
     if len(names) <= EXACT:
         values = {name: _exact(name, names, worth) for name in names}
         return pd.DataFrame({"value": pd.Series(values), "standard_error": 0.0})
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     drawn = pd.DataFrame([_marginal(list(rng.permutation(names)), worth) for _ in range(PERMUTATIONS)])[names]
     return pd.DataFrame({"value": drawn.mean(), "standard_error": drawn.std() / np.sqrt(PERMUTATIONS)})
 

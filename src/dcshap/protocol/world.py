@@ -20,6 +20,7 @@ __all__ = ["FaultyDisk", "World"]
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 _MOMENT = 0.01  # seconds that every event takes
+_BEGINS = 1.7e9  # where the clocks begin, in seconds since 1970
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,6 @@ class World(Machine):
     ----------
     seed : int
     faults : sequence of Fault
-    begins : float
-        The moment at which the clocks begin, in seconds since 1970.
 
     Attributes
     ----------
@@ -56,13 +55,13 @@ class World(Machine):
         Is told the kind of each event, and may give a fault for it.
     """
 
-    def __init__(self, seed: int = 0, faults: Sequence[Fault] = (), *, begins: float = 1.7e9) -> None:
+    def __init__(self, seed: int = 0, faults: Sequence[Fault] = ()) -> None:
         self.time, self.count, self.counting = 0.0, 0, False
         self.journal: list[tuple[str, str]] = []
         self.happened: list[Fault] = []
         self.restart: Callable[[str], None] = lambda who: None  # noqa: ARG005
         self.branch: Callable[[str], Fault | None] = lambda kind: None  # noqa: ARG005
-        self._seed, self._begins = seed, begins
+        self._seed = seed
         self._faults = {fault.at: fault for fault in faults}
         self._chance: dict[str, Random] = {}
         self._offsets: dict[str, float] = {}
@@ -74,7 +73,7 @@ class World(Machine):
 
     def now(self) -> float:
         """The time on the acting role's clock."""
-        return self._begins + self.time + self._offsets.get(self.acting, 0.0)
+        return _BEGINS + self.time + self._offsets.get(self.acting, 0.0)
 
     def monotonic(self) -> float:
         """Seconds since the beginning."""

@@ -29,7 +29,7 @@ def bounds_of_one_row(codes: FloatArray, schema: Schema) -> dict[str, int]:
     return found
 
 
-def small_classes(labels: Array, *, few: int = FEW) -> int:
-    """How many classes have fewer than `few` rows among labels (n,)."""
+def small_classes(labels: Array) -> int:
+    """How many classes have fewer than `FEW` rows among labels (n,)."""
     _, counts = np.unique(labels, return_counts=True)
-    return int(np.sum(counts < few))
+    return int(np.sum(counts < FEW))

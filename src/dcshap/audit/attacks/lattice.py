@@ -8,7 +8,6 @@ entropy finds single columns in that basis (Gini and Coron, 2020, descend on bin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +29,7 @@ __all__ = [
 BITS = 44
 DIGITS = (6, 10, 20, BITS)  # an attacker may look at fewer digits, where noise has not reached
 LARGEST = 2.0**40  # weight that makes a relation exact in a lattice
+N_CONTROLS = 5  # draws without structure that a gap is held against
 MOST_STEPS = 100_000
 
 
@@ -47,22 +47,22 @@ class Gap:
         return max(0.0, self.bits - self.by_chance)
 
 
-def lattice_gap(rows: FloatArray, *, digits: Sequence[int] = DIGITS, n_controls: int = 5, seed: int = 0) -> Gap:
+def lattice_gap(rows: FloatArray, *, seed: int = 0) -> Gap:
     """The largest jump in the reduced basis of rows (n, d) beside that of normal rows of the same covariance."""
     rng = np.random.default_rng(seed)
     factor = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
     spread = factor[1][:, None] * factor[2] / np.sqrt(len(rows))
     gaps = []
-    for bits in digits:
-        controls = [rng.standard_normal((len(rows), len(spread))) @ spread for _ in range(n_controls)]
+    for bits in DIGITS:
+        controls = [rng.standard_normal((len(rows), len(spread))) @ spread for _ in range(N_CONTROLS)]
         chance = max(float(_jumps(_reduced(_differences(each), bits)).max()) for each in controls)
         gaps.append(Gap(float(_jumps(_reduced(_differences(rows), bits)).max()), chance, bits))
     return max(gaps, key=lambda gap: gap.bits - gap.by_chance)
 
 
-def integer_basis(representation: FloatArray, *, bits: int = BITS) -> FloatArray:
+def integer_basis(representation: FloatArray) -> FloatArray:
     """Integer columns (n − 1, r) that the differences of rows (n, d) to the first are made of; none if not found."""
-    relations = _relations(representation, bits)
+    relations = _relations(representation, BITS)
     n = len(representation) - 1
     if len(relations) < 3:
         return np.empty((n, 0))
@@ -79,12 +79,12 @@ def integer_rows(representation: FloatArray, basis: FloatArray) -> FloatArray:
     return integer_decoded(away, weights, center=basis.mean(axis=0), spread=basis.std(axis=0) + 0.1)
 
 
-def descended(basis: FloatArray, *, most_steps: int = MOST_STEPS) -> FloatArray:
+def descended(basis: FloatArray) -> FloatArray:
     """Integer columns (n, r), adding and subtracting one or two others for as long as a column's entropy falls."""
     columns = basis.T.copy()
     entropies = np.array([_entropy(column) for column in columns])
     steps, changed = 0, True
-    while changed and steps < most_steps:
+    while changed and steps < MOST_STEPS:
         changed = False
         for i in np.argsort(-entropies):
             moves = _moves(columns, int(i))

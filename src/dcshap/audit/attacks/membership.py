@@ -28,15 +28,15 @@ MOST_ROWS = 2000  # more rows are remembered less: the attack is then weaker
 MOST_COORDINATES = 40  # whose products are summed; a few hundred numbers suffice to tell members
 
 
-def found_at(members: FloatArray, others: FloatArray, *, false_alarms: float = FALSE_ALARMS) -> float:
-    """The share of members whose score is above that of all but `false_alarms` of the others."""
+def found_at(members: FloatArray, others: FloatArray) -> float:
+    """The share of members whose score is above that of all but 1% of the others."""
     if not len(members) or not len(others):
         return float("nan")
-    cut = np.quantile(others, 1.0 - false_alarms, method="higher")
+    cut = np.quantile(others, 1.0 - FALSE_ALARMS, method="higher")
     return float(np.mean(members > cut))
 
 
-def found_by_model(model: Any, points: FloatArray, labels: Array, *, seed: int = 0, n_models: int = N_MODELS) -> float:
+def found_by_model(model: Any, points: FloatArray, labels: Array, *, seed: int = 0) -> float:
     """How many members are found at 1% of false alarms, of models like `model` on rows (n, d) and labels (n,).
 
     Every model is attacked in turn, with the others as references.
@@ -45,11 +45,11 @@ def found_by_model(model: Any, points: FloatArray, labels: Array, *, seed: int =
     at = rng.permutation(len(points))[:MOST_ROWS]
     # Scaled alike, since only the data matter here, and some models take long on rows of very different scales.
     points, labels = (points[at] - points.mean(axis=0)) / np.maximum(points.std(axis=0), 1e-300), labels[at]
-    inside = _halves(len(points), n_models, rng)
+    inside = _halves(len(points), rng)
     confidence = np.stack([_confidence(clone(model), points, labels, chosen) for chosen in inside])
     members, others = [], []
-    for target in range(n_models):
-        references = np.arange(n_models) != target
+    for target in range(N_MODELS):
+        references = np.arange(N_MODELS) != target
         within, without = (_usual(confidence, side & references[:, None]) for side in (inside, ~inside))
         # The likelihood of either side, each normal about its mean with one spread for all rows.
         score = (confidence[target] - without) ** 2 - (confidence[target] - within) ** 2
@@ -63,10 +63,10 @@ def _usual(confidence: FloatArray, chosen: BoolArray) -> FloatArray:
     return np.asarray(np.where(chosen, confidence, 0.0).sum(axis=0) / np.maximum(chosen.sum(axis=0), 1))
 
 
-def _halves(n: int, n_models: int, rng: np.random.Generator) -> BoolArray:
-    """Which rows (n_models, n) each model is trained with: each row with half of the models."""
-    order = np.argsort(rng.random((n_models, n)), axis=0)
-    return np.asarray(order < n_models // 2)
+def _halves(n: int, rng: np.random.Generator) -> BoolArray:
+    """Which rows (N_MODELS, n) each model is trained with: each row with half of the models."""
+    order = np.argsort(rng.random((N_MODELS, n)), axis=0)
+    return np.asarray(order < N_MODELS // 2)
 
 
 def _confidence(model: Any, points: FloatArray, labels: Array, chosen: BoolArray) -> FloatArray:
