@@ -10,6 +10,7 @@ and CHANNEL the number of a socket that orders come by.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -24,6 +25,7 @@ import threading
 import time
 from typing import Any
 
+import psutil
 from nvflare.apis.event_type import EventType
 from nvflare.apis.fl_constant import FLContextKey
 from nvflare.apis.fl_context import FLContext
@@ -44,6 +46,8 @@ _NEEDED = {
 }
 _PATIENCE = 120.0  # seconds until the first process is there; the machine may be busy
 _SET_NAME, _ADOPT = 15, 36  # prctl's
+_FORKS = sys.platform == "linux"  # elsewhere a process cannot become the parent of its grandchildren
+_LOOK = 30.0  # seconds between looks for children that have ended and that nobody waits for
 
 
 class Nursery:
@@ -89,22 +93,24 @@ class Nursery:
 
 
 class _Launcher:
-    """Starts runs from a nursery, and as the engine does where that fails."""
+    """Starts runs from a nursery where a site can adopt them, and as the engine does elsewhere or if that fails."""
 
     module = ""
 
     def __init__(self) -> None:
         super().__init__()
-        self._nursery = Nursery(self.module)
+        self._nursery = Nursery(self.module) if _FORKS else None
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Begin once the site is up. The engine makes a launcher in every run too, where this does not come."""
-        if event_type == EventType.SYSTEM_START:
+        if event_type == EventType.SYSTEM_START and self._nursery is not None:
             self._nursery.begin()
         super().handle_event(event_type, fl_ctx)  # type: ignore[misc]
 
     def launch_job(self, job_meta: dict[str, Any], fl_ctx: FLContext) -> JobHandleSpec:
         """Start the process of a run. No code comes with a job, so that there is no path to add for it."""
+        if self._nursery is None:
+            return super().launch_job(job_meta, fl_ctx)  # type: ignore[misc]
         argv = shlex.split(self.get_command(job_meta, fl_ctx), comments=True)  # type: ignore[attr-defined]
         env = os.environ | get_credential_env(fl_ctx.get_prop(FLContextKey.JOB_PROCESS_ARGS) or {})
         pid = self._nursery.start(argv[argv.index("-m") + 1 :], dict(env))
@@ -127,8 +133,32 @@ class AnalystLauncher(_Launcher, ServerProcessJobLauncher):  # type: ignore[misc
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever this process's children leave behind, as Linux can."""
-    _prctl(_ADOPT, 1)
+    """Become the parent of what this process's children leave behind, as Linux can, and bury it once it has ended."""
+    if _FORKS:
+        _prctl(_ADOPT, 1)
+        threading.Thread(target=_bury, daemon=True, name="orphans").start()
+
+
+def _bury() -> None:
+    """Take note of orphans that have ended, so that they do not stay in the system's table for years.
+
+    Whoever waits for a child of its own does so at once: one that is still there at the next look is an orphan.
+    """
+    seen: set[int] = set()
+    while True:
+        ended = {each.pid for each in psutil.Process().children() if _has_ended(each)}
+        for pid in seen & ended:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        seen = ended
+        time.sleep(_LOOK)
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def main() -> None:
