@@ -38,43 +38,23 @@ Halves = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Held:
-    """A party's rows, to be summed over once.
+    """A party's rows, to be summed over once."""
 
-    Attributes
-    ----------
-    chunks : iterable of arrays of shape (n_i, p)
-        The encoded rows, some at a time.
-    responses : array of shape (n, K)
-        The indicators of their classes.
-    weights : array of shape (n,), optional
-        How often each row counts.
-    """
-
-    chunks: Iterable[FloatArray]
-    responses: FloatArray
-    weights: FloatArray | None = None
+    chunks: Iterable[FloatArray]  # (n_i, p), the encoded rows, some at a time
+    responses: FloatArray  # (n, K), the indicators of their classes
+    weights: FloatArray | None = None  # (n,), how often each row counts
 
 
 @dataclass(frozen=True)
 class Bends:
-    """What parties sum up to find the bending directions beside logistic regression's.
+    """What parties sum up to find the bending directions beside logistic regression's."""
 
-    Attributes
-    ----------
-    logits : Logits
-        The regression, after its last round.
-    straight : array of shape (p, s)
-        Encoded coordinates to those in which bends are looked for: one for a number, even where it has knots.
-    names : sequence of str
-        A name for each of the p coordinates, by which rows fall into halves whatever the order of columns.
-    most : int
-        How many directions are wanted at most.
-    """
-
-    logits: Logits
+    logits: Logits  # the regression, after its last round
+    # (p, s), encoded coordinates to those in which bends are looked for: one for a number, even where it has knots.
     straight: FloatArray
+    # A name for each of the p coordinates, by which rows fall into halves whatever the order of columns.
     names: Sequence[str]
-    most: int
+    most: int  # how many directions are wanted at most
 
     # --- the first sum: how residuals curve -----------------------------------------------------------------
 

@@ -39,23 +39,12 @@ NEGLIGIBLE = 1e-9  # of the largest variance or singular value: rounding
 
 @dataclass(frozen=True)
 class CommonSpan:
-    """The map `(x − center) @ weights` that all parties share; a private rotation follows it.
+    """The map `(x − center) @ weights` that all parties share; a private rotation follows it."""
 
-    Attributes
-    ----------
-    weights : array of shape (p, d)
-        The predictive directions first.
-    center : array of shape (p,)
-        The mean row.
-    n_predictive : int
-    spread : array of shape (d,)
-        Root mean square of each dimension over the rows that the moments are of.
-    """
-
-    weights: FloatArray
-    center: FloatArray
+    weights: FloatArray  # (p, d), the predictive directions first
+    center: FloatArray  # (p,), the mean row
     n_predictive: int
-    spread: FloatArray
+    spread: FloatArray  # (d,), root mean square of each dimension over the rows that the moments are of
 
     @property
     def offset(self) -> FloatArray:

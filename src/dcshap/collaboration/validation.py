@@ -19,22 +19,12 @@ _MOST, _LEAST = 20_000, 20  # points that are looked at, and with fewer than whi
 
 @dataclass(frozen=True)
 class Validation:
-    """How good a model is on points that it has not seen.
+    """How good a model is on points that it has not seen."""
 
-    Attributes
-    ----------
-    measure : {"accuracy", "R²"}
-    value : float
-    chance : float
-        What it is for whoever always says the most frequent class, or the mean.
-    points : int
-        How many it was asked about.
-    """
-
-    measure: str
+    measure: str  # "accuracy" or "R²"
     value: float
-    chance: float
-    points: int
+    chance: float  # what it is for whoever always says the most frequent class, or the mean
+    points: int  # how many it was asked about
 
 
 def validate(model: Any, points: FloatArray, labels: Array, weights: FloatArray | None = None) -> Validation | None:

@@ -36,18 +36,10 @@ N_CONTROLS = 10
 
 @dataclass(frozen=True)
 class Source:
-    """A training that may be done again while the desk is open.
+    """A training that may be done again while the desk is open."""
 
-    Attributes
-    ----------
-    load : callable
-        Reads the collaboration, or whatever has its parties as `parties_`.
-    stamp : callable
-        Something that differs once it was written again.
-    """
-
-    load: Callable[[], Any]
-    stamp: Callable[[], Hashable]
+    load: Callable[[], Any]  # reads the collaboration, or whatever has its parties as `parties_`
+    stamp: Callable[[], Hashable]  # something that differs once it was written again
 
 
 class _RunCases(Cases):

@@ -32,23 +32,13 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @dataclass(frozen=True)
 class Opening:
-    """A desk, and where it is opened.
-
-    Attributes
-    ----------
-    desk : Desk
-    host : str
-    port : int
-        0 for any that is free.
-    certificate, key : Path, optional
-        For HTTPS, which is needed beyond loopback.
-    """
+    """A desk, and where it is opened."""
 
     desk: Desk
     host: str = "127.0.0.1"
-    port: int = 0
-    certificate: Path | None = None
-    key: Path | None = None
+    port: int = 0  # 0 for any that is free
+    certificate: Path | None = None  # for HTTPS, which is needed beyond loopback
+    key: Path | None = None  # the certificate's
 
     @property
     def https(self) -> bool:

@@ -59,37 +59,17 @@ class Entry:
 
 @dataclass
 class Desk:
-    """A desk.
+    """A desk."""
 
-    Parameters
-    ----------
-    folder : Path
-        Where its key lies, and its database unless that is elsewhere.
-    cases : Cases
-    words : Vocabulary
-    url : str, optional
-        Of a database; SQLite in the folder by default.
-    what_ifs : int
-        How many changed cases an officer may try in a day.
-    mail : Path, optional
-        A folder that desks on this machine leave letters to each other in.
-    audit : mapping, optional
-        What `dcshap audit` found about this party: its `verdict` and `lines`.
-    tokens : mapping of launch token to Entry
-        For demonstrations only.
-    font : Path, optional
-        A TrueType font for Japanese letters, instead of one that is found on this machine.
-    """
-
-    folder: Path
+    folder: Path  # where its key lies, and its database unless that is elsewhere
     cases: Cases
     words: Vocabulary = field(default_factory=Vocabulary)
-    url: str | None = None
-    what_ifs: int = WHAT_IFS
-    mail: Path | None = None
-    audit: Mapping[str, Any] | None = None
-    tokens: Mapping[str, Entry] = field(default_factory=dict)
-    font: Path | None = None
+    url: str | None = None  # of a database; SQLite in the folder by default
+    what_ifs: int = WHAT_IFS  # how many changed cases an officer may try in a day
+    mail: Path | None = None  # a folder that desks on this machine leave letters to each other in
+    audit: Mapping[str, Any] | None = None  # what `dcshap audit` found about this party: its `verdict` and `lines`
+    tokens: Mapping[str, Entry] = field(default_factory=dict)  # for demonstrations only
+    font: Path | None = None  # a TrueType font for Japanese letters, instead of one that is found on this machine
 
     def __post_init__(self) -> None:
         self.require_output(self.cases.output_names)

@@ -18,68 +18,36 @@ Spoken = str | Mapping[str, str]  # a text, or one for each language
 
 @dataclass(frozen=True)
 class Organisation:
-    """Another organisation that a prediction depends on.
-
-    Attributes
-    ----------
-    name : str
-    category : str or mapping of language to str
-        What kind of data it holds, in words: "purchases and payments".
-    contact : str
-    """
+    """Another organisation that a prediction depends on."""
 
     name: str
-    category: Spoken = "data of its own"
+    category: Spoken = "data of its own"  # what kind of data it holds, in words: "purchases and payments"
     contact: str = ""
     key: str = ""  # the fingerprint of its desk's key, where it was told by another way
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What the desk calls things.
+    """What the desk calls things."""
 
-    Attributes
-    ----------
-    organisation : str
-        Whose desk it is.
-    category : str or mapping of language to str
-        What kind of data it holds, in words.
-    subject : str or mapping of language to str
-        What is predicted: "income above 50K".
-    output : str
-        The model's output that the decision is about; by default the second of two classes, and of more the one that
-        is predicted.
-    threshold : float
-        From which on the decision is `above`.
-    above, below : str or mapping of language to str
-        What is decided from the threshold on, and below it.
-    contact, authority : str
-        Where a person concerned can ask for a review, and where else to complain.
-    days : int, optional
-        Within how many days a decision can be contested.
-    labels : mapping of column to its name for people, a text or one for each language
-    changeable : tuple of str
-        Columns that a person can change: the smallest change is looked for among them.
-    sensitive : tuple of str, optional
-        Columns of which letters and other organisations are told nothing, beside those that the schema marks. A desk
-        that has no schema tells nothing beyond itself until they are named; an empty list says that there are none.
-    organisations : mapping of party to Organisation
-    """
-
-    organisation: str = ""
-    category: Spoken = ""
-    subject: Spoken = ""
+    organisation: str = ""  # whose desk it is
+    category: Spoken = ""  # what kind of data it holds, in words
+    subject: Spoken = ""  # what is predicted: "income above 50K"
+    # The model's output that the decision is about; by default the second of two classes, and of more the one that is
+    # predicted.
     output: str = ""
-    threshold: float = 0.5
-    above: Spoken = ""
-    below: Spoken = ""
-    contact: str = ""
-    authority: str = ""
-    days: int | None = None
-    labels: Mapping[str, Spoken] = field(default_factory=dict)
-    changeable: tuple[str, ...] = ()
+    threshold: float = 0.5  # from which on the decision is `above`
+    above: Spoken = ""  # what is decided from the threshold on
+    below: Spoken = ""  # and below it
+    contact: str = ""  # where a person concerned can ask for a review
+    authority: str = ""  # where else to complain
+    days: int | None = None  # within how many days a decision can be contested
+    labels: Mapping[str, Spoken] = field(default_factory=dict)  # by column: its name for people
+    changeable: tuple[str, ...] = ()  # columns that a person can change: the smallest change is looked for among them
+    # Columns of which letters and other organisations are told nothing, beside those that the schema marks. A desk
+    # that has no schema tells nothing beyond itself until they are named; an empty list says that there are none.
     sensitive: tuple[str, ...] | None = None
-    organisations: Mapping[str, Organisation] = field(default_factory=dict)
+    organisations: Mapping[str, Organisation] = field(default_factory=dict)  # by party
 
     @classmethod
     def load(cls, path: str | Path) -> Vocabulary:

@@ -22,53 +22,24 @@ __all__ = ["Case", "Notice", "Part", "notice"]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A decision, and what a letter about it must know.
+    """A decision, and what a letter about it must know."""
 
-    Attributes
-    ----------
-    identifier : str
-        What the organisation calls the case.
-    decided : date
-    decision : str
-        In a sentence or more, in the language of the letter.
-    organisation, recipient : str
-        Who writes, and to whom; name and address, in lines.
-    contact : str
-        Where to have the decision reviewed by a person, or to contest it, in lines.
-    explanation : Explanation
-    sample : int
-    output : str or int, optional
-        As in `Explanation.reasons`.
-    outcome : str, optional
-        What to call the output.
-    sensitive : collection of str
-        Columns of which the letter must say nothing, as `schema.sensitive` names them.
-    contributors : mapping of organisation to str
-        Who contributed, and what kind of data; the text may be empty. By default those that the explanation names.
-    days : int, optional
-        Within how many days the decision can be contested.
-    authority : str
-        Where else to complain, in lines.
-    receipt : Receipt, optional
-        Its code, and its opening where it has one, are at the foot of the letter.
-    n_reasons : int
-    """
-
-    identifier: str
+    identifier: str  # what the organisation calls the case
     decided: date
-    decision: str
-    organisation: str
-    recipient: str
-    contact: str
+    decision: str  # in a sentence or more, in the language of the letter
+    organisation: str  # who writes; name and address, in lines
+    recipient: str  # to whom, likewise
+    contact: str  # where to have the decision reviewed by a person, or to contest it, in lines
     explanation: Explanation
     sample: int = 0
-    output: str | int | None = None
-    outcome: str | None = None
-    sensitive: Collection[str] = ()
+    output: str | int | None = None  # as in `Explanation.reasons`
+    outcome: str | None = None  # what to call the output
+    sensitive: Collection[str] = ()  # columns of which the letter must say nothing, as `schema.sensitive` names them
+    # Who contributed, and what kind of data; the text may be empty. By default those that the explanation names.
     contributors: Mapping[str, str] = field(default_factory=dict)
-    days: int | None = None
-    authority: str = ""
-    receipt: Receipt | None = None
+    days: int | None = None  # within how many days the decision can be contested
+    authority: str = ""  # where else to complain, in lines
+    receipt: Receipt | None = None  # its code, and its opening where it has one, are at the foot of the letter
     n_reasons: int = 4
 
 
@@ -85,15 +56,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Notice:
-    """A decision notice.
-
-    Attributes
-    ----------
-    language : str
-    title, about, sender, recipient : str
-    parts : tuple of Part
-    foot : tuple of str
-    """
+    """A decision notice."""
 
     language: str
     title: str

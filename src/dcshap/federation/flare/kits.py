@@ -50,19 +50,11 @@ _ONLOOKER = {"view": "any"}
 
 @dataclass(frozen=True)
 class Kit:
-    """A participant's folder.
-
-    Attributes
-    ----------
-    folder : path
-    role : {"server", "party", "requester"}
-    name, organisation : str
-        As on the certificate.
-    """
+    """A participant's folder."""
 
     folder: Path
     role: Role
-    name: str
+    name: str  # as on the certificate
     organisation: str
 
     @classmethod

@@ -45,33 +45,17 @@ _ROLES = ("lead", "member")
 
 @dataclass(frozen=True)
 class Project:
-    """Who takes part, as the operator writes it down.
-
-    Attributes
-    ----------
-    name : str
-    host : str
-        The analyst's server as the parties reach it. It listens there and nowhere else; "localhost" by default.
-    port : int
-    analyst : str
-        The analyst's organisation.
-    parties : mapping of party to its organisation
-    requesters : mapping of requester (an e-mail address) to role
-        "lead" may train; "member" may ask.
-    organisations : mapping of requester to organisation
-        The analyst's where it is not said.
-    kind : {"horizontal", "vertical"}
-        How the data of the project's first collaboration are split.
-    """
+    """Who takes part, as the operator writes it down."""
 
     name: str
-    parties: Mapping[str, str]
-    requesters: Mapping[str, str]
+    parties: Mapping[str, str]  # the organisation of each
+    requesters: Mapping[str, str]  # by e-mail address: "lead" may train, "member" may ask
+    # The analyst's server as the parties reach it. It listens there and nowhere else; "localhost" by default.
     host: str = "localhost"
     port: int = 8502
-    analyst: str = "analyst"
-    organisations: Mapping[str, str] = field(default_factory=dict)
-    kind: str = "horizontal"
+    analyst: str = "analyst"  # the analyst's organisation
+    organisations: Mapping[str, str] = field(default_factory=dict)  # of requesters; the analyst's where it is not said
+    kind: str = "horizontal"  # or "vertical": how the data of the project's first collaboration are split
 
     def __post_init__(self) -> None:
         require_collaboration(self.name)
@@ -152,23 +136,13 @@ def request_certificate(participant: str | Path, folder: str | Path) -> Path:
 
 @dataclass(frozen=True)
 class Asked:
-    """Who asks the authority for what.
-
-    Attributes
-    ----------
-    name, organisation : str
-    role : str
-        "analyst", "party", "lead" or "member".
-    project : str
-    key : str
-        The fingerprint of the key that would be certified.
-    """
+    """Who asks the authority for what."""
 
     name: str
     organisation: str
-    role: str
+    role: str  # "analyst", "party", "lead" or "member"
     project: str
-    key: str
+    key: str  # the fingerprint of the key that would be certified
 
 
 def read_request(request: str | Path) -> Asked:

@@ -41,35 +41,18 @@ MAX_AHEAD = 60.0  # seconds that another's clock may be ahead
 
 @dataclass(frozen=True)
 class About:
-    """What stands on an envelope. All of it is signed.
+    """What stands on an envelope. All of it is signed."""
 
-    Attributes
-    ----------
-    sender, recipient : str
-        By their names in the protocol: a party's, or that of the analyst or the requester.
-    protocol, session, step : str
-        Which step of which run of which protocol it belongs to.
-    patience : float
-        Seconds that the sender waits for an answer; at most `MAX_AGE`.
-    answers : str
-        The identifier of the envelope that this one answers; empty where it answers none.
-    parcel : str
-        The digest of a message that travels in parts; empty where the content is all there is.
-    size : int
-        Its size in bytes.
-    part : int
-        Which of its parts this envelope brings, or asks for, from 0 on; -1 where the whole message is meant.
-    """
-
-    sender: str
-    recipient: str
+    sender: str  # by its name in the protocol: a party's, or that of the analyst or the requester
+    recipient: str  # likewise
     protocol: str
-    session: str
+    session: str  # which run of the protocol it belongs to
     step: str
-    patience: float = 0.0
-    answers: str = ""
-    parcel: str = ""
-    size: int = 0
+    patience: float = 0.0  # seconds that the sender waits for an answer; at most `MAX_AGE`
+    answers: str = ""  # the identifier of the envelope that this one answers; empty where it answers none
+    parcel: str = ""  # the digest of a message that travels in parts; empty where the content is all there is
+    size: int = 0  # its size in bytes
+    # Which of its parts this envelope brings, or asks for, from 0 on; -1 where the whole message is meant.
     part: int = -1
 
     def __post_init__(self) -> None:

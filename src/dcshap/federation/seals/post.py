@@ -57,33 +57,17 @@ class Network(Interface):
 
 @dataclass
 class PostOffice:
-    """What all sessions of a participant share.
+    """What all sessions of a participant share."""
 
-    Attributes
-    ----------
-    me : str
-        The participant's name in protocols.
-    identity : Identity
-    directory : mapping of name to Certificate
-        Whom this participant can seal to.
-    network : Network, optional
-    opened : Opened, optional
-        Both needed where others send to this participant.
-    trusted : tuple of str
-        Types beyond scikit-learn's own that a received model may contain.
-    refused : callable, optional
-        Is told of an envelope that was opened and is answered with an error, before the error leaves.
-    seconds : mapping of name to float
-        How long others have worked on their last answer, by their own clocks, without waiting for third parties.
-    """
-
-    me: str
+    me: str  # the participant's name in protocols
     identity: Identity
-    directory: dict[str, Certificate] = field(default_factory=dict)
+    directory: dict[str, Certificate] = field(default_factory=dict)  # whom this participant can seal to
     network: Network | None = None
-    opened: Opened | None = None
-    trusted: tuple[str, ...] = ()
+    opened: Opened | None = None  # needed, as the network, where others send to this participant
+    trusted: tuple[str, ...] = ()  # types beyond scikit-learn's own that a received model may contain
+    # Is told of an envelope that was opened and is answered with an error, before the error leaves.
     refused: Callable[[Envelope, DcshapError], None] | None = None
+    # How long others have worked on their last answer, by their own clocks, without waiting for third parties.
     seconds: dict[str, float] = field(default_factory=dict)
 
     def handle(self, sealed: bytes, find: Callable[[Envelope, Message | None], tuple[Node, Post]]) -> bytes:

@@ -13,25 +13,14 @@ __all__ = ["Phase", "Progress"]
 
 @dataclass
 class Phase:
-    """One step of a run.
-
-    Attributes
-    ----------
-    name : str
-    waiting, answered : list of str
-        The sites that are still asked, and those that have answered.
-    sent, received : int
-        Bytes from and to the analyst.
-    seconds : float
-        How long it took, or has been taking.
-    """
+    """One step of a run."""
 
     name: str
-    waiting: list[str]
+    waiting: list[str]  # the sites that are still asked
     answered: list[str] = field(default_factory=list)
-    sent: int = 0
-    received: int = 0
-    seconds: float = 0.0
+    sent: int = 0  # bytes from the analyst
+    received: int = 0  # bytes to the analyst
+    seconds: float = 0.0  # how long it took, or has been taking
 
 
 class Progress:

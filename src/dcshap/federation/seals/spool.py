@@ -29,21 +29,12 @@ _BINDING, _SECRET = "binding", 32
 
 @dataclass(frozen=True)
 class Parcel:
-    """A packed message in a file.
-
-    Attributes
-    ----------
-    path : path
-    digest : str
-    size : int
-    again : bool
-        Whether it was there before this attempt at the training: it may have left before.
-    """
+    """A packed message in a file."""
 
     path: Path
     digest: str
     size: int
-    again: bool = False
+    again: bool = False  # whether it was there before this attempt at the training: it may have left before
 
 
 @dataclass(frozen=True)

@@ -193,17 +193,10 @@ def _read(folder: Path, text: str) -> SiteConfig:
 
 @dataclass(frozen=True)
 class AnalystConfig:
-    """The analyst's configuration, in its own `dcshap.yaml`; all of it may be left out.
+    """The analyst's configuration, in its own `dcshap.yaml`; all of it may be left out."""
 
-    Attributes
-    ----------
-    trusted : tuple of str
-        Types beyond scikit-learn's own that a model may contain.
-    dask : mapping, optional
-        The Dask cluster on which models are trained; see `dcshap.federation.site.cluster`.
-    """
-
-    trusted: tuple[str, ...] = ()
+    trusted: tuple[str, ...] = ()  # types beyond scikit-learn's own that a model may contain
+    # The Dask cluster on which models are trained; see `dcshap.federation.site.cluster`.
     dask: Mapping[str, str] | None = None
 
     @classmethod

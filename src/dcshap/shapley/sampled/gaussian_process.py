@@ -40,16 +40,10 @@ RELEVANCE_BOUNDS = (-4.0, 4.0)
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is known about the Shapley values of every output.
+    """What is known about the Shapley values of every output."""
 
-    Parameters
-    ----------
-    mean : array of shape (m, n_outputs)
-    variance : array of shape (m, n_outputs)
-    """
-
-    mean: FloatArray
-    variance: FloatArray
+    mean: FloatArray  # (m, n_outputs)
+    variance: FloatArray  # (m, n_outputs)
 
 
 def shapley_posterior(

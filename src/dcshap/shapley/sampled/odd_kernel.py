@@ -47,18 +47,11 @@ class OddKernel:
 
     The nugget is a part of the game, not noise in its observation: an evaluated coalition is known, and one that
     was not evaluated adds to the uncertainty.
-
-    Parameters
-    ----------
-    linear : float
-    nugget : float
-    relevance : array of shape (m,)
-        `θ`, positive.
     """
 
     linear: float
     nugget: float
-    relevance: FloatArray
+    relevance: FloatArray  # (m,), `θ`, positive
 
     @property
     def n_players(self) -> int:

@@ -40,27 +40,18 @@ FIRST_ROUND = 8  # evaluations for each player, before standard errors are first
 
 @dataclass(frozen=True)
 class Sampled:
-    """Estimated Shapley values.
+    """Estimated Shapley values."""
 
-    Parameters
-    ----------
-    values : array of shape (n_players, n_outputs)
-        They sum to the difference between the grand coalition's value and the empty one's.
-    standard_errors : array of shape (n_players, n_outputs)
-        0 where every coalition was evaluated, and for outputs that are additive in all that were, or additive but for
-        some interactions of three players, if there are at least four coalitions for each player and for each
-        interaction. With fewer than that, errors tend to be estimated too small.
-    converged : bool
-        Whether every standard error is at most `tol`; or, without one, 5 % of its output's largest absolute value.
-        Never with fewer than four evaluations for each player, unless they are all there are.
-    n_evals : int
-        How many coalitions were evaluated, the empty and the grand one included.
-    """
-
+    # (n_players, n_outputs), they sum to the difference between the grand coalition's value and the empty one's.
     values: FloatArray
+    # (n_players, n_outputs), 0 where every coalition was evaluated, and for outputs that are additive in all that
+    # were, or additive but for some interactions of three players, if there are at least four coalitions for each
+    # player and for each interaction. With fewer than that, errors tend to be estimated too small.
     standard_errors: FloatArray
+    # Whether every standard error is at most `tol`; or, without one, 5 % of its output's largest absolute value.
+    # Never with fewer than four evaluations for each player, unless they are all there are.
     converged: bool
-    n_evals: int
+    n_evals: int  # how many coalitions were evaluated, the empty and the grand one included
 
 
 def minimum_evals(n_players: int) -> int:

@@ -35,16 +35,10 @@ NOTHING_LEFT = 1e-7  # of the largest value; values are rounded to less than tha
 
 @dataclass(frozen=True)
 class Trend:
-    """Products of signs that count by themselves: of every player, and of some sets of three.
-
-    Parameters
-    ----------
-    n_players : int
-    sets : array of int of shape (p, 3)
-    """
+    """Products of signs that count by themselves: of every player, and of some sets of three."""
 
     n_players: int
-    sets: IntArray
+    sets: IntArray  # (p, 3)
 
     @property
     def n_coefficients(self) -> int:
@@ -112,27 +106,15 @@ def standing_out(s: FloatArray, odd: FloatArray, factor: tuple[Any, bool], relev
 
 @dataclass(frozen=True)
 class _Regression:
-    """A regression on products (n, p) with the process's covariance for an error.
-
-    Attributes
-    ----------
-    products, solved : arrays of shape (n, p)
-        And the same under the inverse covariance.
-    information : array of shape (p, p)
-    coefficients : array of shape (p, n_outputs)
-    rest : array of shape (n, n_outputs)
-        What is not explained, under the inverse covariance.
-    scale : array of shape (n_outputs,)
-        The process's variance.
-    """
+    """A regression on products (n, p) with the process's covariance for an error."""
 
     factor: tuple[Any, bool]
-    products: FloatArray
-    solved: FloatArray
-    information: FloatArray
-    coefficients: FloatArray
-    rest: FloatArray
-    scale: FloatArray
+    products: FloatArray  # (n, p)
+    solved: FloatArray  # (n, p), the same under the inverse covariance
+    information: FloatArray  # (p, p)
+    coefficients: FloatArray  # (p, n_outputs)
+    rest: FloatArray  # (n, n_outputs), what is not explained, under the inverse covariance
+    scale: FloatArray  # (n_outputs,), the process's variance
 
     @classmethod
     def of(cls, products: FloatArray, odd: FloatArray, factor: tuple[Any, bool]) -> _Regression:
