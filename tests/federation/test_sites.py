@@ -120,6 +120,18 @@ def test_a_prediction_equals_that_in_one_process(twin):
     assert answered.classes == ("no", "yes")
 
 
+def test_requests_that_were_answered_are_not_kept(twin):
+    run = twin("vertical", PARTIES[2], rights={OFFICER: Right(("bank", "full"), 100)})
+    analyst = run.trained(model())
+    for view, index in (("bank", "owen"), ("bank", "shapley"), ("full", "owen"), ("full", "shapley")):
+        for _ in range(2):
+            ask(run, analyst, view=view, index=index)
+            run.requester(analyst, OFFICER).predict(RECORDS[:1])
+    for site in run.sites.values():
+        assert len(site._asked_at) <= 1  # the last one, until the next comes
+        assert {key for key in site._sessions if key in site._asked_at} == set(site._asked_at)
+
+
 def test_a_trained_collaboration_goes_on_after_everybody_restarted(twin):
     first = twin("vertical", PARTIES[2], rights=RIGHTS)
     analyst = first.trained(model())

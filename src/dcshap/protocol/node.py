@@ -54,6 +54,11 @@ class Node:
                 self._receive(step, sender, message)
         return answers
 
+    @property
+    def finished(self) -> bool:
+        """Whether this role has no part left to play."""
+        return self._turns.finished
+
     def require_sender(self, step: str, sender: str) -> None:
         """Refuse what the table does not have somebody send this role."""
         if (sender, self.me) not in self._turns.cast.pairs(self.protocol[step]):

@@ -45,6 +45,11 @@ class Turns:
         self._called.add(name)
         return step
 
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left that this role sends, or is sent."""
+        return all(self._complete(step) for step in self.protocol)
+
     def recipients(self, step: Step) -> list[str]:
         """To whom this role sends in a step."""
         return [recipient for sender, recipient in self.cast.pairs(step) if sender == self.me]

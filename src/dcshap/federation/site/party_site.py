@@ -104,7 +104,7 @@ class PartySite:
         with self._lock:
             if key not in self._sessions:
                 if isinstance(message, Request):
-                    self._forget_old_requests()
+                    self._forget_requests()
                     self._sessions[key] = self._asked(envelope, message)
                     self._asked_at[key] = monotonic()
                 elif message is not None and envelope.about.step == "hello" and envelope.about.sender == ANALYST:
@@ -116,10 +116,11 @@ class PartySite:
                 raise ProtocolError("A meeting must go on with the certificate that has said hello. This is another.")
             return self._sessions[key]
 
-    def _forget_old_requests(self) -> None:
-        """Drop requests whose envelopes are too old to be opened; the ledger knows that they were answered."""
-        for key in [key for key, at in self._asked_at.items() if monotonic() - at > 2 * MAX_AGE]:
-            del self._sessions[key], self._asked_at[key]
+    def _forget_requests(self) -> None:
+        """Drop requests that were answered, or whose envelopes are too old to be opened; the ledger knows of them."""
+        for key, at in list(self._asked_at.items()):
+            if self._sessions[key][0].finished or monotonic() - at > 2 * MAX_AGE:
+                del self._sessions[key], self._asked_at[key]
 
     def _note_refusal(self, envelope: Envelope, error: DcshapError) -> None:
         """Write to the ledger who was refused; of an error nothing is written but its kind."""
