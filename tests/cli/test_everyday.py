@@ -125,6 +125,7 @@ def test_a_vertical_fit_is_tested_and_encodes_as_it_is_told(folder, told, split)
     assert code == 0, said
     parties = json.loads(said[said.index("{") : said.rindex("}") + 1])["parties"]
     assert all(0.5 < party["score"] <= 1 and 0.4 < party["pooled"] <= 1 for party in parties)
+    assert Schema.load(folder / "joined" / "schema.yaml").names == ("age", "sex", "weight", "town", "ward")
     schema = Run.load(folder / "joined").collaboration.parties_["lab"].agreement.schema
     town, ward = schema["town"], schema["ward"]
     assert isinstance(town, Category)

@@ -164,10 +164,11 @@ class Run:
     reader: Reader = field(default_factory=Reader)
 
     def save(self, folder: Path) -> None:
-        """Write the collaboration, what the command line must know of it, and a horizontal run's schema to edit."""
-        files = {ABOUT: json.dumps(asdict(self.about)).encode()}
-        if isinstance(self.collaboration, HorizontalCollaboration):
-            files["schema.yaml"] = self.collaboration.schema_.to_yaml().encode()
+        """Write the collaboration, what the command line must know of it, and the schema of all columns to edit."""
+        schemas = [party.agreement.schema for party in self.collaboration.parties_.values()]
+        schemas = schemas[:1] if isinstance(self.collaboration, HorizontalCollaboration) else schemas
+        columns = Schema(tuple(column for schema in schemas for column in schema.columns))
+        files = {ABOUT: json.dumps(asdict(self.about)).encode(), "schema.yaml": columns.to_yaml().encode()}
         self.collaboration.save(folder, files=files)
 
     @classmethod
