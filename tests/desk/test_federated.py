@@ -237,6 +237,7 @@ def test_an_operator_sees_who_is_connected_and_the_last_error(desk, server):
     operator = Browser(desk, Role.OPERATOR)
     page = text_of(operator.get("/operator").text)
     assert "not connected shop" in page
+    assert "dcshap federation ledger" in page
     server.trouble = FederationError("The analyst's server cannot be reached. Is it running?")
     assert "cannot be reached" in text_of(operator.get("/operator").text)
     server.trouble = None

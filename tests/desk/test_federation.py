@@ -7,9 +7,11 @@ from sklearn.linear_model import LogisticRegression
 
 from dcshap.desk.accounts import Role
 from dcshap.desk.federated import FederationCases
+from dcshap.desk.state import Case
+from dcshap.explanation.receipt import Receipt
 from dcshap.federation.flare.local import LEAD
 from tests.desk.people import Browser, make_desk, text_of
-from tests.federation.conftest import OFFICER, people
+from tests.federation.conftest import OFFICER, people, schema_of
 from tests.federation.loopback import CLERK, RECORDS, federation
 
 # The engine's own code uses what its libraries have deprecated.
@@ -31,7 +33,9 @@ def built(tmp_path_factory):
 
 
 def opened(built, folder, name):
-    cases = FederationCases(lambda: built.requester(name, timeout=TIMEOUT), RECORDS, party="bank")
+    kit = built.requester(name).kit.folder
+    asked = {"schema": schema_of(people()), "authority": (kit / "startup" / "rootCA.pem").read_text()}
+    cases = FederationCases(lambda: built.requester(name, timeout=TIMEOUT), RECORDS, party="bank", **asked)
     return make_desk(folder, cases)
 
 
@@ -49,6 +53,26 @@ def test_an_officer_reads_a_case_and_an_operator_sees_who_is_connected(built, tm
     assert "connected bank, shop" in state
     assert "not connected nobody" in state
     assert find(Browser(desk, Role.OFFICER), "nobody").status_code == 404
+    desk.cases.close()
+    desk.close()
+
+
+def test_an_officer_asks_what_if_and_every_answer_has_the_partys_receipt(built, tmp_path):
+    desk = opened(built, tmp_path, OFFICER)
+    officer, record = Browser(desk, Role.OFFICER), people().index[5]
+    find(officer, record)
+    place = f"/cases/{desk.library.handle_of(record)}"
+    column = desk.own_row(Case(desk.library.handle_of(record), record))[1].columns[0]
+    answer = text_of(officer.post(f"{place}/what-if", {column.name: f"{column.high:.12g}"}).text)
+    assert "Then it would be" in answer
+    receipts = [Receipt.from_json(each["receipt"]) for each in desk.library.receipts()]
+    assert len(receipts) == 2
+    for receipt in receipts:
+        receipt.verify(root=desk.cases.authority)
+        assert receipt.party == "bank"
+    refused = Browser(desk, Role.AUDITOR).post("/audit/agreement")  # this officer may not ask for the shop's view
+    assert refused.status_code == 429
+    assert "the right to the views" in text_of(refused.text)
     desk.cases.close()
     desk.close()
 

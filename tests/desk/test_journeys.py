@@ -224,7 +224,7 @@ def test_an_auditor_and_an_operator_see_how_things_stand(chromium, north_desk, s
     expect(page.get_by_role("cell", name="looked", exact=True)).to_be_visible()
     auditor.check()
     page.get_by_role("link", name="Agreement").click()
-    expect(page.get_by_text("north, south")).to_be_visible()
+    expect(page.get_by_text("explained by Test Bank, south")).to_be_visible()
     auditor.check()
     page.get_by_role("link", name="Receipts").click()
     kept = north_desk.desk.library.shown_before(handle(north_desk.desk), reference="anchor")[0]

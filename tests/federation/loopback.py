@@ -52,7 +52,11 @@ def prepare(
     parties: list[str],
     agreements: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    rights = {OFFICER: Right(("bank", "full"), 100_000), CLERK: Right(("bank",), 2), LEAD: Right(("full",), 100)}
+    rights = {
+        OFFICER: Right(("bank", "full"), 100_000, what_if=True),
+        CLERK: Right(("bank",), 2),
+        LEAD: Right(("full",), 100),
+    }
     rows, records = horizontal_tables(parties, table)[name], vertical_tables(parties, table)[name]
     rows.to_csv(folder / f"{name}-rows.csv", index=False)
     records.to_csv(folder / f"{name}-records.csv")

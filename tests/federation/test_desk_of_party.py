@@ -11,6 +11,8 @@ from dcshap.desk.accounts import Role
 from dcshap.desk.federated import cases_of_party
 from dcshap.exceptions import InputError
 from dcshap.explanation.receipt import Receipt
+from dcshap.federation.seals.ledger import Entry
+from dcshap.federation.site.party_site import REFUSAL
 from tests.desk.people import WORDS, Browser, handle, make_desk, text_of
 
 PARTIES = ["bank", "shop"]
@@ -87,3 +89,18 @@ def test_a_vertical_party_s_kit_is_answered_in_words(twin):
     name = next(iter(run.sites["bank"].config.collaborations))
     with pytest.raises(InputError, match="asked for by a requester"):
         cases_of_party(run.sites["bank"].config.folder, run.identities["bank"], name)
+
+
+def test_an_operator_sees_the_training_and_the_sites_ledger(desks):
+    operator = Browser(desks["bank"], Role.OPERATOR)
+    page = text_of(operator.get("/operator").text)
+    assert "lines, whole" in page
+    assert "other parties shop" in page
+    assert "last error none" in page
+    ledger = desks["bank"].cases._ledger
+    ledger.append(Entry("shop", REFUSAL, 0, note="request: PrivacyError"))
+    assert "request: PrivacyError" in text_of(operator.get("/operator").text)
+    file = ledger.path
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:1] + lines[2:]))
+    assert "lines, whole" not in text_of(operator.get("/operator").text)

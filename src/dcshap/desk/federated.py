@@ -17,16 +17,17 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.desk.cases import Cases, Changes, Compared, Stated, UnknownCaseError, changed_row
 from dcshap.desk.onsite import HorizontalCases, Source, folded
-from dcshap.exceptions import FederationError, InputError, PrivacyError
+from dcshap.exceptions import FederationError, InputError, PrivacyError, ProtocolError, StorageError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt, Signer, compare, fresh_opening
 from dcshap.federation.seals.identity import Identity
+from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.holdings import load_data
-from dcshap.federation.site.party_site import load_trained
+from dcshap.federation.site.party_site import REFUSAL, load_trained
 from dcshap.federation.site.runs import Runs
 
-__all__ = ["Asking", "FederationCases", "cases_of_party"]
+__all__ = ["Asking", "FederationCases", "PartyCases", "cases_of_party"]
 
 T = TypeVar("T")
 
@@ -58,7 +59,36 @@ class _Alone:
     parties_: Mapping[str, HorizontalParty]
 
 
-def cases_of_party(kit: Path, identity: Identity, collaboration: str | None) -> HorizontalCases:
+class PartyCases(HorizontalCases):
+    """Cases of a horizontal party on its own kit.
+
+    Parameters
+    ----------
+    *args, **about
+        As in `HorizontalCases`.
+    ledger : Ledger
+        Of the party's site.
+    """
+
+    def __init__(self, *args: Any, ledger: Ledger, **about: Any) -> None:
+        super().__init__(*args, **about)
+        self._ledger = ledger
+
+    def state(self) -> list[tuple[str, str]]:
+        """What the site has kept, and written down of what left it."""
+        try:
+            lines = [("ledger", f"{self._ledger.verify():,} lines, whole")]
+            entries = list(self._ledger)
+        except (StorageError, ProtocolError) as error:
+            lines, entries = [("ledger", str(error))], []
+        refused = [entry for entry in entries if entry.kind == REFUSAL]
+        last = f"{refused[-1].when[:16]} {refused[-1].note}" if refused else "none"
+        found = [("other parties", ", ".join(self.organisations)), ("training", self.run[:12]), *lines]
+        found += [("last message that left", entries[-1].when[:16] if entries else "none")]
+        return [*found, ("refused", f"{len(refused):,}"), ("last error", last)]
+
+
+def cases_of_party(kit: Path, identity: Identity, collaboration: str | None) -> PartyCases:
     """The cases of a horizontal party: the rows of its own table, explained with what its site has kept.
 
     Parameters
@@ -82,13 +112,14 @@ def cases_of_party(kit: Path, identity: Identity, collaboration: str | None) -> 
             "agreed schema with --schema."
         )
     source = Source(lambda: _Alone({config.party: load_trained(config, name)}), lambda: runs.current)
-    return HorizontalCases(
+    return PartyCases(
         source,
         config.party,
         load_data(settings, base=config.folder).X,
         signer=Signer(identity.certificate.pem, identity.sign),
         organisations=settings.partners,
         authority=identity.root_pem,
+        ledger=Ledger(config.ledger),
     )
 
 
@@ -228,7 +259,10 @@ class FederationCases(Cases):
             ("collaborations that run", ", ".join(running)),
             ("state", str(told.get("state", ""))),
             ("training", str(told["run"])[:12]),
+            ("requests that wait", str(told.get("waiting_requests", 0))),
+            ("does not answer", ", ".join(told.get("away") or ()) or "nobody"),
             ("last error", self._last_error or "none"),
+            ("ledger", "each party keeps its own, and shows it with `dcshap federation ledger KIT`"),
         ]
 
     def _told(self) -> dict[str, Any]:

@@ -237,8 +237,11 @@ def column_codes(column: Column, values: pd.Series[Any], *, unknown: Unknown = "
         codes, what = _numbers_of(values), "are none"
     else:
         codes, what = _positions(column, values), f"are none of its {len(column.categories)} categories"
-    misfit = np.isnan(codes) & values.notna().to_numpy()
-    if unknown == "error" and misfit.any():
+    nothing = np.isnan(codes)
+    if unknown != "error" or not nothing.any():
+        return codes
+    misfit = nothing & values.notna().to_numpy()
+    if misfit.any():
         where = f"{int(misfit.sum())} values that {what} ({rows_text(misfit)})"
         must = (
             ""

@@ -97,7 +97,9 @@ def show_case(desk: Desk, visit: Visit) -> Response:
 def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
     """The page of a case, with what there is to tell beside it."""
     reference = chosen_reference(desk, visit)
-    enquiries = desk.enquiries.collected(case.handle, visit.note("opened an answer", handle=case.handle))
+    others = () if desk.cases.kind == "horizontal" else desk.cases.organisations
+    note = visit.note("opened an answer", handle=case.handle)
+    enquiries = desk.enquiries.collected(case.handle, note) if others else []
     kept, trouble = explanations_of(desk, case, reference)
     desk.library.show(
         kept,
@@ -114,9 +116,9 @@ def case_page(desk: Desk, visit: Visit, case: Case, **told: Any) -> Response:
         references=[(kind, COMPARED_WITH.get(kind, kind)) for kind in desk.cases.references],
         searches=desk.cases.decided() is not None,
         reviews=desk.reviews.of(case.handle),
-        organisations=() if desk.cases.kind == "horizontal" else desk.cases.organisations,
+        organisations=others,
         enquiries=enquiries,
-        keys={party: desk.correspondents.fingerprint(party) for party in desk.cases.organisations},
+        keys={each.organisation: desk.correspondents.fingerprint(each.organisation) for each in enquiries},
         own_fingerprint="" if desk.cases.asks_at_once else desk.correspondents.own_fingerprint,
         outcomes=OUTCOMES,
         **({"code": "", "link": ""} | told),
