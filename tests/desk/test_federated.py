@@ -12,7 +12,7 @@ from dcshap.desk.accounts import Role
 from dcshap.desk.cases import changed_row
 from dcshap.desk.enquiries import ASKS
 from dcshap.desk.federated import FederationCases
-from dcshap.exceptions import FederationError, InputError, PrivacyError
+from dcshap.exceptions import FederationError, PrivacyError, UnanswerableError
 from dcshap.explanation.receipt import Receipt, Signer, compare, fresh_opening, receipt_of
 from tests.desk.people import COLUMNS, WORDS, Browser, handle, make_desk, people, schema, text_of
 
@@ -56,7 +56,7 @@ class Server:
         self.asked.append((collaboration, tuple(records), view))
         rows = people()
         if records[0] not in rows.index:
-            raise InputError("'bank': Party 'bank' must hold the records that are asked for. It lacks 1 of 1.")
+            raise UnanswerableError
         X = {name: rows.loc[list(records), held] for name, held in COLUMNS.items()}
         if changes:
             self.changes.append(changes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -10,7 +12,7 @@ from dcshap.desk.federated import FederationCases
 from dcshap.desk.state import Case
 from dcshap.explanation.receipt import Receipt
 from dcshap.federation.flare.local import LEAD
-from tests.desk.people import Browser, make_desk, text_of
+from tests.desk.people import WORDS, Browser, make_desk, text_of
 from tests.federation.conftest import OFFICER, people, schema_of
 from tests.federation.loopback import CLERK, RECORDS, federation
 
@@ -36,7 +38,7 @@ def opened(built, folder, name):
     kit = built.requester(name).kit.folder
     asked = {"schema": schema_of(people()), "authority": (kit / "startup" / "rootCA.pem").read_text()}
     cases = FederationCases(lambda: built.requester(name, timeout=TIMEOUT), RECORDS, party="bank", **asked)
-    return make_desk(folder, cases)
+    return make_desk(folder, cases, words=replace(WORDS, output="yes"))
 
 
 def find(officer, record):

@@ -34,6 +34,7 @@ SETTINGS = [
     pytest.param((False, 375, "light"), id="plain-375-light"),
 ]
 PATIENCE = 60_000
+expect.set_options(timeout=30_000)  # also where the machine is busy
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.desk.cases import Cases, Changes, Compared, Stated, UnknownCaseError, changed_row
 from dcshap.desk.onsite import HorizontalCases, Source, folded
-from dcshap.exceptions import FederationError, InputError, PrivacyError, ProtocolError, StorageError
+from dcshap.exceptions import FederationError, InputError, ProtocolError, StorageError, UnanswerableError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt, Signer, compare, fresh_opening
 from dcshap.federation.seals.identity import Identity
@@ -199,9 +199,7 @@ class FederationCases(Cases):
         """Ask the parties for a view of one case."""
         try:
             return self._stated(record, view=view or self.party, reference=reference)
-        except PrivacyError:
-            raise
-        except InputError as error:  # a party does not hold the record
+        except UnanswerableError as error:  # a party does not hold the record, and says no more than that
             raise UnknownCaseError(str(error)) from error
 
     def explain_changed(self, record: str, row: pd.DataFrame, changes: Changes, *, reference: str) -> Stated:
