@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from dcshap.federation.rehearsal.schedule import Rehearsal, Schedule
-from dcshap.federation.rehearsal.stage import SCENES, Stage
+from dcshap.federation.rehearsal.stage import RESUMED, SCENES, Stage
 from dcshap.federation.rehearsal.verdict import Verdict
 from dcshap.protocol.faults import FAULTS, Fault
 from dcshap.protocol.world import World
@@ -91,8 +91,8 @@ class _Branches:
     def results(self) -> list[Result]:
         """Run it; what became of it and of every copy."""
         stage, schedule = self._stage, self._schedule
-        for number in range(1 + schedule.scenes.count("train")):
-            for scene in {*schedule.scenes, "resume"} - {"train"}:
+        for number in range(1 + sum(schedule.scenes.count(scene) for scene in ("train", RESUMED))):
+            for scene in {*schedule.scenes, "resume"} - {"train", RESUMED}:
                 stage.expected(number, scene)
         with stage.play(schedule.seed) as play:
             rehearsal = Rehearsal(stage, schedule, play)

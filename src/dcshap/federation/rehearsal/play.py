@@ -15,10 +15,12 @@ from dcshap.exceptions import DcshapError, FederationError
 from dcshap.federation.requester import Requester
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.refusals import as_error, as_plain
+from dcshap.federation.seals.spool import PART
 from dcshap.federation.site.analyst_site import AnalystSite
 from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.hosting import RunSettings
 from dcshap.federation.site.party_site import PartySite
+from dcshap.federation.site.runs import Runs
 from dcshap.protocol.simulated import FaultyNetwork
 from dcshap.protocol.world import World
 
@@ -26,6 +28,7 @@ __all__ = ["DOOR", "NAME", "PATIENCE", "Play"]
 
 NAME = "rehearsal"
 DOOR = "analyst's door"  # where requesters knock
+_SMALL = 2000  # bytes of a part, of which a representation has two
 PATIENCE = 20.0  # seconds that a site may take to answer
 
 
@@ -44,6 +47,8 @@ class Play:
 
     Attributes
     ----------
+    part : int
+        Bytes of a message that travel in one envelope.
     asked : mapping of str to (str, int)
         By a request's identifier, who asked and of how many records.
     """
@@ -53,6 +58,7 @@ class Play:
     configs: list[SiteConfig]
     identities: dict[str, Identity]
     world: World
+    part: int = PART
     asked: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -73,6 +79,7 @@ class Play:
         if who in self.names:
             config = self.configs[self.names.index(who)]
             site = PartySite(config, self.identities[who], collaboration=NAME, network=self.network)
+            site.part = self.part
             self.sites[who] = site
             self.network.participants[who] = site.handle
         elif who == ANALYST:
@@ -82,12 +89,23 @@ class Play:
 
     # --- what is done -----------------------------------------------------------------------------------------
 
-    def train(self, run: str, model: str) -> None:
-        """Train, as the analyst."""
-        site = self._analyst_site(run, model)
+    def train(self, run: str, model: str, *, resume: bool = False) -> None:
+        """Train, as the analyst; or go on with a training that was interrupted, in an attempt of that name."""
+        site = self._analyst_site(run, model, resume=resume)
         with self.world.as_actor(ANALYST):
             site.train()
         self._serve(site)
+
+    def travel_in_parts(self) -> None:
+        """Have messages of trainings travel in parts so small that some go in several."""
+        self.part = _SMALL
+        for site in self.sites.values():
+            site.part = self.part
+
+    @property
+    def interrupted(self) -> list[str]:
+        """The trainings that the analyst has begun and not ended."""
+        return Runs(self.folder / "server" / "dcshap" / NAME).interrupted()
 
     def resume(self, session: str) -> None:
         """Go on from what was kept, as the analyst."""
@@ -114,9 +132,11 @@ class Play:
             explained = requester.explain(records, view=view, index="owen" if protocol == "party views" else "shapley")
         return np.concatenate([np.ravel(explained.base_values), np.ravel(explained.values)])
 
-    def _analyst_site(self, run: str, model: str) -> AnalystSite:
-        settings = RunSettings(NAME, self.kind, self.names, run=run, model=model, timeout=PATIENCE)
-        return AnalystSite(settings, self.folder / "server" / "dcshap", self.identities[ANALYST], self.network)
+    def _analyst_site(self, run: str, model: str, *, resume: bool = False) -> AnalystSite:
+        settings = RunSettings(NAME, self.kind, self.names, run=run, model=model, timeout=PATIENCE, resume=resume)
+        site = AnalystSite(settings, self.folder / "server" / "dcshap", self.identities[ANALYST], self.network)
+        site.part = self.part
+        return site
 
     def _serve(self, site: AnalystSite) -> None:
         self.analyst = site

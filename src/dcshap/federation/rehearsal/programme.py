@@ -17,7 +17,7 @@ from dcshap.federation.rehearsal.branches import (
     random_scenes,
 )
 from dcshap.federation.rehearsal.schedule import Schedule, rehearse
-from dcshap.federation.rehearsal.stage import SCENES, Stage
+from dcshap.federation.rehearsal.stage import RESUMED, SCENES, Stage
 
 __all__ = ["BLOCK", "Totals", "every_single_fault", "replay", "simulate"]
 
@@ -79,7 +79,8 @@ def every_single_fault(
     """Rehearse each fault at each event of each scene, one at a time; `tell` is told after each scene."""
     _require(n_parties)
     totals = Totals()
-    wanted = [(kind, scene) for kind in SCENES for scene in SCENES[kind]] if scenes is None else list(scenes)
+    every = [(kind, scene) for kind in SCENES for scene in (*SCENES[kind], RESUMED)]
+    wanted = every if scenes is None else list(scenes)
     with _Stages(n_parties) as stages:
         for kind, scene in wanted:
             before = totals.schedules

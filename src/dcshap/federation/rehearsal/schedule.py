@@ -11,7 +11,7 @@ from dcshap._typing import FloatArray
 from dcshap.collaboration.messages import ANALYST, REQUESTER
 from dcshap.exceptions import DcshapError
 from dcshap.federation.rehearsal.play import PATIENCE, Play
-from dcshap.federation.rehearsal.stage import BUDGET, OFFICER, WATCH, Stage
+from dcshap.federation.rehearsal.stage import BUDGET, OFFICER, RESUMED, WATCH, Stage
 from dcshap.federation.rehearsal.verdict import Verdict, check_books, check_folders, digest_of
 from dcshap.protocol.faults import Fault, Killed
 
@@ -88,12 +88,33 @@ class Rehearsal:
             self._begun.append(number)
             play.train(*stage.model(number))
             self._begun = [number]
+        elif scene == RESUMED:
+            self._resumed(f"attempt-{name}")
         elif scene == "resume":
             play.resume(f"resume-{name}")
         else:
             served = self.number
             found = play.ask(scene, OFFICER, stage.records[:1])
             self._compare(found, served, scene)
+
+    def _resumed(self, attempt: str) -> None:
+        """Train in parts; where that fails, mend everything and resume it, which must not fail."""
+        play, number = self._play, len(self._begun)
+        run, model = self._stage.model(number)
+        play.travel_in_parts()
+        self._begun.append(number)
+        try:
+            play.train(run, model)
+        except (DcshapError, Killed):
+            play.world.settle()
+            if run not in play.interrupted:  # it had not begun, or has ended
+                raise
+            try:
+                play.train(attempt, model, resume=True)
+            except DcshapError as error:
+                self.verdict.lost.append(f"A training could not be resumed: {type(error).__name__}: {error}")
+                raise
+        self._begun = [number]
 
     @property
     def number(self) -> int:

@@ -30,7 +30,7 @@ from dcshap.protocol.world import FaultyDisk, World
 from dcshap.schema import Schema
 from dcshap.storage import write_model
 
-__all__ = ["BUDGET", "OFFICER", "SCENES", "WATCH", "Stage"]
+__all__ = ["BUDGET", "OFFICER", "RESUMED", "SCENES", "WATCH", "Stage"]
 
 OFFICER, WATCH = "officer@rehearsal", "watch@rehearsal"  # the latter asks whether everything still answers
 BUDGET = 3  # records that the officer may ask for
@@ -38,6 +38,7 @@ SCENES = {
     "horizontal": ("train", "resume"),
     "vertical": ("train", "resume", "predict", "algorithm 3", "algorithm 4", "party views"),
 }
+RESUMED = "train in parts, resume"  # where training fails it is resumed, and must succeed then
 _ROWS, _SEED = 24, 7
 _PARTIES = ("bank", "mill", "port", "rail", "shop")
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,7 +49,8 @@ def check_books(play: Play, budgets: dict[str, int], verdict: Verdict) -> None:
     """Every ledger is whole, has a line for every message that left, and no budget was exceeded."""
     left: dict[str, Counter[tuple[str, int, str]]] = {}
     told: dict[tuple[str, str], set[str]] = {}
-    for sender, session, packed in _messages(play):
+    parcels: dict[tuple[str, str, str], int] = {}
+    for sender, session, packed in _messages(play, parcels):
         kind = kind_of(packed)
         left.setdefault(sender, Counter())[kind, len(packed), session] += 1
         if kind != Request.__name__ and session in play.asked and sender != ANALYST:
@@ -63,12 +64,22 @@ def check_books(play: Play, budgets: dict[str, int], verdict: Verdict) -> None:
         except DcshapError as error:
             verdict.lost.append(f"The ledger of {name}: {error}")
             continue
-        for kind, _, _ in left.get(name, Counter()) - lines:
-            verdict.lost.append(f"A {kind} left {name} without a line in its ledger.")
+        unwritten = [kind for kind, _, _ in left.get(name, Counter()) - lines]
+        unwritten += _unwritten_parts(name, parcels, lines)
+        verdict.lost += [f"A {kind} left {name} without a line in its ledger." for kind in unwritten]
     for (party, who), sessions in told.items():
         used = sum(play.asked[session][1] for session in sessions)
         if used > budgets[who]:
             verdict.overdrawn.append(f"{party} told {who} of {used} records. The budget is {budgets[who]}.")
+
+
+def _unwritten_parts(
+    name: str, parcels: dict[tuple[str, str, str], int], lines: Iterable[tuple[str, int, str]]
+) -> list[str]:
+    """The messages in parts that somebody has sent without a line about as many bytes."""
+    mine = [(session, size) for (sender, session, _), size in parcels.items() if sender == name]
+    known = [(request, n_bytes) for _, n_bytes, request in lines]
+    return ["message in parts" for session, size in mine if not any(r == session and n >= size for r, n in known)]
 
 
 def _check_remembered(book: Ledger, remembered: str) -> None:
@@ -84,8 +95,11 @@ def _home(play: Play, name: str) -> Path:
     return play.folder / ("server" if name == ANALYST else name) / "dcshap"
 
 
-def _messages(play: Play) -> Iterator[tuple[str, str, bytes]]:
-    """Every message that was on its way: its sender, its session, and its bytes."""
+def _messages(play: Play, parcels: dict[tuple[str, str, str], int]) -> Iterator[tuple[str, str, bytes]]:
+    """Every message that was on its way: its sender, its session, and its bytes.
+
+    Of those in parts, `parcels` gets by sender, session and digest how many bytes were, from the first part on.
+    """
     for data in play.network.carried:
         if data[:1] == b"{":  # through the door: of what is in it, only what the analyst adds does not pass elsewhere
             added = json.loads(data).get("replies", {}).get(ANALYST, [])
@@ -95,10 +109,10 @@ def _messages(play: Play) -> Iterator[tuple[str, str, bytes]]:
         else:
             envelopes = [data]
         for sealed in envelopes:
-            yield from _opened(sealed, play)
+            yield from _opened(sealed, play, parcels)
 
 
-def _opened(sealed: bytes, play: Play) -> Iterator[tuple[str, str, bytes]]:
+def _opened(sealed: bytes, play: Play, parcels: dict[tuple[str, str, str], int]) -> Iterator[tuple[str, str, bytes]]:
     """The messages in an envelope; none in a refusal in clear text."""
     (_, head, wrapped), body = unframed(sealed, 3) if sealed.count(b'"about"', 0, 400) else ([b"", b"{}", b""], b"")
     about = json.loads(head).get("about")
@@ -112,8 +126,11 @@ def _opened(sealed: bytes, play: Play) -> Iterator[tuple[str, str, bytes]]:
         parts = unframed(rest, len(json.loads(told).get("steps", ())))[0]
     else:
         parts = [body] if body else []
-    for part in parts:
-        if about["sender"] != REQUESTER:
+    for part in filter(None, parts):
+        if about["part"] >= 0:
+            key, left = (about["sender"], about["session"], about["parcel"]), about["size"] - about["part"] * play.part
+            parcels[key] = max(parcels.get(key, 0), left)
+        elif about["sender"] != REQUESTER:
             yield about["sender"], about["session"], part
 
 
