@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.report import Row
@@ -30,6 +32,7 @@ from dcshap.schema.columns import Number
 
 PARTIES, NAME, COLUMNS = ("north", "south"), "rows", 50
 TIMEOUT = 3600.0
+BLOCK = 100_000
 LOOK = 0.5  # seconds between looks at the processes
 
 
@@ -67,9 +70,7 @@ def _set_up(folder: Path, n_rows: int) -> LocalFederation:
     Schema(tuple(Number(name, -4.0, 4.0, clipped=True) for name in names)).save(schema)
     for at, name in enumerate(PARTIES):
         path = folder / f"{name}.parquet"
-        X, y = _table(np.random.default_rng(at), n_rows // len(PARTIES))
-        X.assign(label=y).to_parquet(path)
-        del X, y
+        _write(path, np.random.default_rng(at), n_rows // len(PARTIES))
         partners = tuple(other for other in PARTIES if other != name)
         accepted = {"accept": True, "reason": "a benchmark on rows that do not exist"}
         config = CollaborationConfig(
@@ -79,12 +80,23 @@ def _set_up(folder: Path, n_rows: int) -> LocalFederation:
     return built
 
 
+def _write(path: Path, rng: np.random.Generator, n_rows: int) -> None:
+    """Write rows some at a time: the benchmark itself takes no memory."""
+    writer: Any = None
+    for start in range(0, n_rows, BLOCK):
+        X, y = _table(rng, min(BLOCK, n_rows - start))
+        block = pa.Table.from_pandas(X.assign(label=y), preserve_index=False)
+        writer = writer or pq.ParquetWriter(path, block.schema, compression="none")
+        writer.write_table(block)
+    writer.close()
+
+
 # --- memory ---------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _watched(built: LocalFederation, peaks: dict[str, list[float]]) -> Iterator[None]:
-    """Note the peaks of the processes that take part, and of those that only carry."""
+    """Note the peak of each site's largest process."""
     done = threading.Event()
 
     def look() -> None:
@@ -104,12 +116,10 @@ def _watched(built: LocalFederation, peaks: dict[str, list[float]]) -> Iterator[
 def _note(who: str, site: SiteProcess, peaks: dict[str, list[float]]) -> None:
     for process in site.processes():
         try:
-            runs = any("runner_process" in word or "worker_process" in word for word in process.cmdline())
             status = Path(f"/proc/{process.pid}/status").read_text()
         except (OSError, psutil.Error):
             continue
         figures = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         found = [int(figures[name].split()[0]) * 1024 / 1e6 for name in ("VmHWM", "RssAnon") if name in figures]
-        named = who if runs else f"{who}, engine"
-        before = peaks.setdefault(named, [0.0, 0.0])
-        peaks[named] = [max(pair) for pair in zip(before, found, strict=False)]
+        before = peaks.setdefault(who, [0.0, 0.0])
+        peaks[who] = [max(pair) for pair in zip(before, found, strict=False)]

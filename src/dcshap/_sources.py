@@ -100,6 +100,7 @@ def read_file(path: Path, kind: Kind | None = None, *, reading: Reading | None =
         raise
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read as {_CALLED[found]} table.") from error
+    pa.default_memory_pool().release_unused()  # what a reader has held beside the table
     return _with_names(table, path)
 
 
@@ -139,7 +140,7 @@ _READERS: Mapping[Kind, Callable[[Path, Reading], pd.DataFrame]] = {
     "csv": lambda path, reading: read_separated(path, sep=reading.sep, keep_text=reading.keep_text),
     "excel": _read_excel,
     "feather": lambda path, _: pd.read_feather(path),
-    "parquet": lambda path, _: pd.read_parquet(path),
+    "parquet": lambda path, _: pd.read_parquet(path, pre_buffer=False),  # a buffer would be a copy of the file
 }
 
 

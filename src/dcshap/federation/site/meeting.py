@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dcshap.collaboration.agreement import require_one_holder
@@ -62,12 +63,13 @@ class Meeting:
         self._pins = Pins(config.state_folder(collaboration))
         self._analyst, self._span, self._begin, self._resume = analyst, span, begin, resume
         self._data: Data | None = None
+        self._n_rows = 0
         self._hello: Hello | None = None
         self._held: dict[str, tuple[str, ...]] = {}
 
     @property
     def data(self) -> Data:
-        """The table, once it was brought along."""
+        """The table's schema and agreement, once it was brought along."""
         if self._data is None:
             raise ProtocolError(f"Party {self._office.me!r} has not brought its table along yet.")
         return self._data
@@ -102,12 +104,16 @@ class Meeting:
     def receive_introduction(self, message: Introduction) -> None:
         """Take the other parties' certificates, and bring the table along."""
         hello = self._meet(message.certificates, message.remembered)
-        self._data = self._begin(message, hello)
+        self._bring(self._begin(message, hello))
 
     def receive_resume(self, message: Resume) -> None:
         """Take the other parties' certificates, and what was trained before."""
         self._meet(message.certificates, message.remembered)
-        self._data = self._resume(message.run)
+        self._bring(self._resume(message.run))
+
+    def _bring(self, data: Data) -> None:
+        """Keep what the others ask about a table; the rows themselves are with the party."""
+        self._data, self._n_rows = replace(data, X=data.X.iloc[:0], y=None), len(data.X)
 
     def _meet(self, certificates: Mapping[str, str], remembered: str) -> Hello:
         """Refuse to work with anybody whom this party has not agreed to work with, or with a ledger cut short."""
@@ -129,7 +135,7 @@ class Meeting:
 
     def send_ready(self, to: str) -> Ready:  # noqa: ARG002
         """The table is at hand."""
-        return Ready(self._office.me, len(self.data.X))
+        return Ready(self._office.me, self._n_rows)
 
     # --- the same settings everywhere -----------------------------------------------------------------------
 
