@@ -52,7 +52,7 @@ def run(quick: bool) -> list[Row]:
 
 
 def _names(n: int) -> list[str]:
-    return [f"party-{at:02d}" for at in range(n)]
+    return [f"party{at:02d}" for at in range(n)]
 
 
 # --- tables and sites -----------------------------------------------------------------------------------------------
