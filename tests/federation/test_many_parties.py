@@ -13,7 +13,7 @@ import pytest
 from benchmarks.scale import _processes
 from sklearn.linear_model import LogisticRegression
 
-from dcshap.explanation import answering
+from dcshap.explanation.views import disclose
 from dcshap.federation.site.configuration import Right
 
 from .conftest import OFFICER, people
@@ -41,13 +41,12 @@ def test_a_full_view_takes_two_messages_for_each_pair_and_each_viewer(trained):
 
 def test_each_party_computes_its_vectors_once_for_all_others(trained, monkeypatch):
     found: Counter[str] = Counter()
-    disclose = answering.disclose
 
     def counting(party, *args, **kwargs):
         found[party.name] += 1
         return disclose(party, *args, **kwargs)
 
-    monkeypatch.setattr(answering, "disclose", counting)
+    monkeypatch.setattr("dcshap.explanation.answering.disclose", counting)
     trained[1].explain(RECORD, view="full")
     assert found == dict.fromkeys(PARTIES, 1)
 
