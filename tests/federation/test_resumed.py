@@ -13,13 +13,15 @@ from sklearn.linear_model import LogisticRegression
 from dcshap._machine import new_identifier
 from dcshap.collaboration import Analyst, HorizontalParty, VerticalParty
 from dcshap.collaboration.supervision import Supervision
-from dcshap.exceptions import FederationError, ProtocolError, StorageError
+from dcshap.exceptions import DcshapError, FederationError, ProtocolError, StorageError
 from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.site.analyst_site import AnalystSite
+from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.party_site import PartySite, load_trained
 from dcshap.federation.site.runs import Runs
 
 from .conftest import horizontal_tables, people
+from .loopback import ROWS, federation, sabotage
 from .test_commit import current, silent_at
 from .twin import NAME
 
@@ -230,3 +232,31 @@ def test_a_training_that_is_used_cannot_begin_again_under_its_name(twin):
     with pytest.raises(ProtocolError, match="uses this training already"):
         run.again().trained(model(0.1), run=used)
     assert {Runs(site.folder).current for site in run.sites.values()} == {used}
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_training_between_processes_is_resumed_after_a_full_disk_and_a_kill(tmp_path):
+    built = federation(tmp_path, PARTIES)
+    sabotage(built, "shop", tmp_path / "orders", "full")
+    with built, built.requester(timeout=120) as lead:
+        lead.wait_for(PARTIES, timeout=120)
+        told = {"kind": "horizontal", "parties": PARTIES, "timeout": 120.0}
+        with pytest.raises(DcshapError, match="shop"):
+            lead.train(ROWS, model(), **told)
+        (tmp_path / "orders").write_text("")
+        built.sites["shop"].kill()
+        built.sites["shop"].start()
+        lead.wait_for(PARTIES, timeout=120)
+        status = lead.train(ROWS, model(), **told, resume=True)
+    assert status["state"] == "done"
+    for name in PARTIES:
+        config = SiteConfig.load(built.kits[name].folder)
+        sent = [e for e in Ledger(config.ledger) if e.kind == "Representation"]
+        assert [entry.note for entry in sent] == ["", "again"]
+        assert sent[0].n_bytes == sent[1].n_bytes
+        assert Runs(config.state_folder(ROWS)).current == status["run"] == sent[0].request
+    assert not list(tmp_path.rglob("spool-*"))
