@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -244,7 +245,7 @@ def test_a_training_between_processes_is_resumed_after_a_full_disk_and_a_kill(tm
     sabotage(built, "shop", tmp_path / "orders", "full")
     with built, built.requester(timeout=120) as lead:
         lead.wait_for(PARTIES, timeout=120)
-        told = {"kind": "horizontal", "parties": PARTIES, "timeout": 120.0}
+        told: dict[str, Any] = {"kind": "horizontal", "parties": PARTIES, "timeout": 120.0}
         with pytest.raises(DcshapError, match="shop"):
             lead.train(ROWS, model(), **told)
         (tmp_path / "orders").write_text("")
