@@ -59,6 +59,9 @@ def test_trainings_are_listed_with_numbers_models_and_how_many_records_were_join
     (first,) = analyst.history.all()
     assert (first.number, first.run, first.model) == (1, analyst.run, "LogisticRegression")
     assert (first.records, sorted(first.dropped), first.parties) == (240, PARTIES, PARTIES)
+    assert first.quality is not None
+    assert (first.quality["measure"], first.quality["points"]) == ("accuracy", 48)
+    assert first.quality["value"] > first.quality["chance"]
     again = run.again().trained(LogisticRegression(C=2.0))
     assert [each.number for each in again.history.all()] == [1, 2]
     assert again.history.all()[-1].run == again.run

@@ -174,8 +174,9 @@ def models(
     if as_json:
         print_json({"models": found})
         return
-    table = pd.DataFrame(found, columns=["number", "when", "model", "parties", "records", "dropped", "run"])
+    table = pd.DataFrame(found, columns=["number", "when", "model", "parties", "records", "dropped", "quality", "run"])
     table["parties"] = table["parties"].map(", ".join)
+    table["quality"] = [f"{q['measure']} {q['value']:.3f}" if isinstance(q, dict) else "–" for q in table["quality"]]
     print_table(table)
 
 
@@ -331,4 +332,15 @@ def _show_status(told: dict[str, Any], *, as_json: bool) -> None:
         last = told["models"][-1]
         dropped = ", ".join(f"{count} of {name}" for name, count in last["dropped"].items())
         joined = f", of {last['records']} records that all parties hold (left out: {dropped})" if dropped else ""
-        tell(f"Training {last['number']}: {last['model']}{joined}.")
+        tell(f"Training {last['number']}: {last['model']}{joined}.{_quality(last.get('quality'))}")
+
+
+def _quality(found: dict[str, Any] | None) -> str:
+    """How good a model is, in words."""
+    if found is None:
+        return ""
+    chance = "the most frequent class" if found["measure"] == "accuracy" else "the mean"
+    return (
+        f" Its {found['measure']} on {found['points']} records that a copy of it has not seen: {found['value']:.3f} "
+        f"({found['chance']:.3f} for whoever always says {chance})."
+    )

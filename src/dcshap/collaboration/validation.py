@@ -10,8 +10,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import train_test_split
 
 from dcshap._typing import Array, FloatArray
+from dcshap.collaboration.analyst import Analyst
 
-__all__ = ["Validation", "validate"]
+__all__ = ["Validation", "validate", "validate_analyst"]
 
 _SHARE = 0.2  # of the points, which the copy does not see
 _MOST, _LEAST = 20_000, 20  # points that are looked at, and with fewer than which nothing is said
@@ -45,3 +46,25 @@ def validate(model: Any, points: FloatArray, labels: Array, weights: FloatArray 
     value = float(copy.score(points[unseen], labels[unseen]))
     chance = float(np.unique(labels[unseen], return_counts=True)[1].max() / len(unseen)) if classifier else 0.0
     return Validation("accuracy" if classifier else "R²", value, chance, len(unseen))
+
+
+def validate_analyst(analyst: Analyst) -> Validation | None:
+    """How good the model is that an analyst has just trained, on what parties have sent; None once that was dropped."""
+    held = list(analyst.held_.items())
+    if not held:
+        return None
+    draw = np.random.default_rng(0).permutation
+    if analyst.alignments_:  # rows of all parties, one below the other
+        share = min(1.0, _MOST / sum(len(rows) for _, (rows, *_) in held))
+        drawn = [draw(len(rows))[: int(np.ceil(share * len(rows)))] for _, (rows, *_) in held]
+        pairs = list(zip(held, drawn, strict=True))
+        points = np.concatenate([analyst.alignments_[name].transform(rows[at]) for (name, (rows, *_)), at in pairs])
+        labels = np.concatenate([y[at] for (_, (_, y, _)), at in pairs])
+    else:  # columns of the same records, side by side
+        at = draw(len(held[0][1][1]))[:_MOST]
+        points = np.concatenate([rows[at] for _, (rows, *_) in held], axis=1)
+        labels = held[0][1][1][at]
+    try:
+        return validate(analyst.model, points, labels)
+    except (ValueError, ArithmeticError):
+        return None  # what can be trained on all rows cannot always be on some; that is no reason to refuse it

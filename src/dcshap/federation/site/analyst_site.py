@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from dcshap._machine import at_once
 from dcshap.collaboration import Analyst
 from dcshap.collaboration.messages import ANALYST, REQUESTER, Message
+from dcshap.collaboration.validation import Validation, validate_analyst
 from dcshap.exceptions import DcshapError, InputError, PrivacyError, ProtocolError, StorageError
 from dcshap.explanation.answering import AnsweringAnalyst
 from dcshap.federation.seals.envelopes import Envelope, Opened
@@ -94,6 +95,7 @@ class AnalystSite:
         opened = Opened(self._state / "opened.txt")
         self.office = PostOffice(ANALYST, identity, network=network, opened=opened, trusted=tuple(trusted))
         self._analyst: Analyst | None = None
+        self._validation: Validation | None = None
         self._lock = threading.Lock()
         self._sessions: dict[tuple[str, str], tuple[Node, Post]] = {}
         self._answers: dict[str, list[bytes]] = {}
@@ -150,6 +152,7 @@ class AnalystSite:
         spool.order = [step.name for step in protocol]
         roles = [KeepingAnalyst(analyst, self._runs, spool), analyst]
         self._conduct(protocol, session, roles, holder=meeting.holder, spool=spool)
+        self._validation = validate_analyst(analyst)
         analyst.forget_rows()
         self._analyst = analyst
 
@@ -165,6 +168,7 @@ class AnalystSite:
             sorted(self.settings.parties),
             records=None if joined is None else joined.n_common,
             dropped={} if joined is None else joined.n_dropped,
+            quality=None if self._validation is None else asdict(self._validation),
         )
 
     def resume(self, session: str) -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from dcshap._machine import now
 from dcshap.storage import read_private, write_private
@@ -26,6 +27,7 @@ class Trained:
     parties: list[str]
     records: int | None  # how many records all vertical parties hold; None of a horizontal training
     dropped: dict[str, int]  # how many of each vertical party's records were left out
+    quality: dict[str, Any] | None = None  # the fields of a `Validation`; None where nothing can be said
 
 
 class History:
@@ -43,11 +45,20 @@ class History:
             remedy="remove it; nothing else needs it",
         )
 
-    def add(self, run: str, model: str, parties: list[str], *, records: int | None, dropped: dict[str, int]) -> Trained:
+    def add(
+        self,
+        run: str,
+        model: str,
+        parties: list[str],
+        *,
+        records: int | None,
+        dropped: dict[str, int],
+        quality: dict[str, Any] | None,
+    ) -> Trained:
         """Note a training that was put to use."""
         before = self.all()
         at = datetime.fromtimestamp(now(), UTC).isoformat(timespec="seconds")
-        made = Trained(len(before) + 1, run, at, model, parties, records, dropped)
+        made = Trained(len(before) + 1, run, at, model, parties, records, dropped, quality)
         models = [asdict(each) for each in (*before, made)]
         write_private(self._path, json.dumps({"version": 1, "models": models}))
         return made
