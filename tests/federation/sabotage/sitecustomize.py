@@ -55,21 +55,21 @@ def hasten(module: Any) -> None:
 
 
 def fill(module: Any) -> None:
-    def prepare(self: Any, run: str, save: Any) -> None:
-        def saving(path: Path) -> None:
+    write = module.Disk.write
+
+    def written(self: Any, path: Path, data: bytes, *, size: int) -> None:
+        if any(part.lstrip(".").startswith("run-") for part in path.parts):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write(self, path, data, size=size)
 
-        original(self, run, saving)
-
-    original = module.Runs.prepare
-    module.Runs.prepare = prepare
+    module.Disk.write = written
 
 
 CHANGES: dict[str, tuple[str, Callable[[Any], None]]] = {
     "nan": ("dcshap.collaboration.horizontal_party", spoil),
     "shape": ("dcshap.collaboration.horizontal_party", spoil),
     "clock": ("dcshap._machine", hasten),
-    "full": ("dcshap.federation.site.runs", fill),
+    "full": ("dcshap._disk", fill),
     "record": ("nvflare.fuel.f3.sfm.conn_manager", record),
 }
 
