@@ -140,7 +140,7 @@ def test_vertically_fifty_classes_are_learnt_in_few_dimensions():
     X = table(1000)
     y = np.searchsorted(np.quantile(X["n0"], np.arange(1, 50) / 50), X["n0"])
     tables = {"a": X[["n0", "n1", "n2"]], "b": X[["n3", "n4", "town"]]}
-    run = VerticalCollaboration(random_state=0).fit(tables, y)
+    run = VerticalCollaboration(LogisticRegression(max_iter=3000), random_state=0).fit(tables, y)
     assert len(run.analyst_.model_.classes_) == 50
     assert sum(run.analyst_.widths_.values()) == 4  # half of each party's columns, and a random direction
     assert np.mean(np.abs(run.predict(tables) - y)) < 8

@@ -62,11 +62,11 @@ def test_auditors_compare_receipts_of_the_same_synthetic_cases(desks):
     theirs = shop.get("/audit/controls").text
     assert len(theirs.splitlines()) == 10
     found = text_of(bank.post("/audit/controls", {"receipts": theirs}).text)
-    assert "shop says the same of all 10 synthetic cases" in found
+    assert "Corner Shop says the same of all 10 synthetic cases" in found
     lines = theirs.splitlines()
     forged = "\n".join([lines[0].replace('"run": "', '"run": "x'), *lines[1:]])
     found = text_of(bank.post("/audit/controls", {"receipts": forged}).text)
-    assert "shop says the same of 9 of 10" in found
+    assert "Corner Shop says the same of 9 of 10" in found
     assert "was changed, or signed by another" in found
     for text in ("", "nonsense", "\n".join(lines[:3])):
         assert bank.post("/audit/controls", {"receipts": text}).status_code == 422
@@ -78,7 +78,7 @@ def test_receipts_of_another_training_differ(desks, twin):
     cases = cases_of_party(other.sites["shop"].config.folder, other.identities["shop"], None)
     theirs = "\n".join(receipt.to_json() for receipt in cases.controls())
     found = text_of(Browser(desks["bank"], Role.AUDITOR).post("/audit/controls", {"receipts": theirs}).text)
-    assert "shop says the same of 0 of 10" in found
+    assert "Corner Shop says the same of 0 of 10" in found
     assert "The model differs." in found
 
 
