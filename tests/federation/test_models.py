@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from dcshap.collaboration.messages import SharedModel
 from dcshap.exceptions import StorageError
 from dcshap.explanation import answering, views
-from dcshap.federation.seals import post, wire
+from dcshap.federation.seals import spool, wire
 from dcshap.federation.site.configuration import Right
 from dcshap.federation.site.history import History
 
@@ -20,13 +20,13 @@ RECORD = people().index[3]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, identities):
-    packed, original, patch = [], wire.pack, pytest.MonkeyPatch()
+    packed, original, patch = [], wire.buffers, pytest.MonkeyPatch()
 
     def packing(message):
         packed.append(type(message))
         return original(message)
 
-    patch.setattr(post, "pack", packing)
+    patch.setattr(spool, "buffers", packing)
     try:
         run = builder(tmp_path_factory.mktemp("models"), identities)(
             "vertical", PARTIES, rights={OFFICER: Right(("full", "bank"), 100)}

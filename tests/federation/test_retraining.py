@@ -131,16 +131,16 @@ def test_exact_rows_are_warned_of_at_the_party_that_sends_them(twin):
 
 
 def test_the_epsilon_of_all_trainings_adds_up_in_the_ledger(twin):
-    run = twin("horizontal", PARTIES, agreement={"epsilon": 1.5, "n_components": 2}, refit_span=True)
+    run = twin("horizontal", PARTIES, agreement={"epsilon": 15.0, "n_components": 2}, refit_span=True)
     run.trained(model())
     with pytest.warns(PrivacyWarning):
         run.again().trained(model())
     for site in run.sites.values():
-        assert Ledger(site.config.ledger).epsilons() == {NAME: 3.0}
+        assert Ledger(site.config.ledger).epsilons() == {NAME: 30.0}
 
 
 def test_a_training_with_kept_maps_spends_nothing(twin):
-    run = twin("horizontal", PARTIES, agreement={"epsilon": 1.5, "n_components": 2})
+    run = twin("horizontal", PARTIES, agreement={"epsilon": 15.0, "n_components": 2})
     for _ in range(2):
         run.again().trained(model())
-    assert Ledger(run.sites["bank"].config.ledger).epsilons() == {NAME: 1.5}
+    assert Ledger(run.sites["bank"].config.ledger).epsilons() == {NAME: 15.0}
