@@ -42,13 +42,16 @@ def run(quick: bool, *, n_rows: int | None = None) -> list[Row]:
         place = Path(folder)
         built = _set_up(place, n_rows)
         peaks: dict[str, list[float]] = {}
-        with built, built.requester(timeout=TIMEOUT) as lead:
-            lead.wait_for(PARTIES, timeout=TIMEOUT)
-            began = time.perf_counter()
-            with _watched(built, peaks):
-                model = LogisticRegression(max_iter=1000)
-                told = lead.train(NAME, model, kind="horizontal", parties=PARTIES, timeout=TIMEOUT)
-            seconds = time.perf_counter() - began
+        try:
+            with built.start(timeout=TIMEOUT).requester(timeout=TIMEOUT) as lead:
+                lead.wait_for(PARTIES, timeout=TIMEOUT)
+                began = time.perf_counter()
+                with _watched(built, peaks):
+                    model = LogisticRegression(max_iter=1000)
+                    told = lead.train(NAME, model, kind="horizontal", parties=PARTIES, timeout=TIMEOUT)
+                seconds = time.perf_counter() - began
+        finally:
+            built.stop()
         alone = load_trained(SiteConfig.load(built.kits["north"].folder), NAME)
         X, y = _table(np.random.default_rng(9), 20_000)
         accuracy = float(np.mean(alone.predict(X) == y.to_numpy()))

@@ -180,21 +180,30 @@ def _processes(n_parties: int) -> list[Row]:
         for kind in NAMES:
             _set_up(built.kits, kind, names, 500)
         began = time.perf_counter()
-        with built, built.requester(timeout=PATIENCE) as lead:
-            lead.wait_for(names, timeout=PATIENCE)
-            rows = [_took(f"{n_parties} parties started and connected", began)]
-            for kind, collaboration in NAMES.items():
-                began = time.perf_counter()
-                model = LogisticRegression(max_iter=1000)
-                told = lead.train(collaboration, model, kind=kind, parties=names, timeout=PATIENCE)
-                steps = sum(phase["seconds"] for phase in told["phases"])
-                rows.append(_took(f"training, {kind}", began) | {"of it steps, s": steps})
-                rows[-1]["memory of all processes, MB"] = _memory(built)
-            for number in range(3):
-                began = time.perf_counter()
-                lead.explain(NAMES["vertical"], [f"person-{number:06d}"], view="full")
-                rows.append(_took(f"full party view {number + 1}", began))
+        try:
+            rows = _trained_and_asked(built, n_parties, began)
+        finally:
+            built.stop()
     return [row | {"against": f"{n_parties} parties as processes"} for row in rows]
+
+
+def _trained_and_asked(built: LocalFederation, n_parties: int, began: float) -> list[Row]:
+    names = _names(n_parties)
+    with built.start(timeout=PATIENCE).requester(timeout=PATIENCE) as lead:
+        lead.wait_for(names, timeout=PATIENCE)
+        rows = [_took(f"{n_parties} parties started and connected", began)]
+        for kind, collaboration in NAMES.items():
+            began = time.perf_counter()
+            model = LogisticRegression(max_iter=1000)
+            told = lead.train(collaboration, model, kind=kind, parties=names, timeout=PATIENCE)
+            steps = sum(phase["seconds"] for phase in told["phases"])
+            rows.append(_took(f"training, {kind}", began) | {"of it steps, s": steps})
+            rows[-1]["memory of all processes, MB"] = _memory(built)
+        for number in range(3):
+            began = time.perf_counter()
+            lead.explain(NAMES["vertical"], [f"person-{number:06d}"], view="full")
+            rows.append(_took(f"full party view {number + 1}", began))
+    return rows
 
 
 def _took(what: str, began: float) -> Row:

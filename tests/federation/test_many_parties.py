@@ -11,9 +11,13 @@ from collections import Counter
 import numpy as np
 import pytest
 from benchmarks.scale import _processes
+from nvflare.apis.fl_exception import FLCommunicationError
 from sklearn.linear_model import LogisticRegression
 
+from dcshap.exceptions import FederationError
 from dcshap.explanation.views import disclose
+from dcshap.federation.flare.local import LEAD, provision
+from dcshap.federation.flare.session import Session
 from dcshap.federation.site.configuration import Right
 
 from .conftest import OFFICER, people
@@ -64,6 +68,16 @@ def test_all_peers_are_asked_at_the_same_time(trained, monkeypatch):
     monkeypatch.setattr(run.network, "send", waiting)
     assert np.isfinite(requester.explain(RECORD, view="full").values).all()
     assert not together.broken
+
+
+def test_a_server_that_is_too_busy_to_let_somebody_in_is_said_in_words(tmp_path, monkeypatch):
+    def busy(*_, **__):
+        raise FLCommunicationError("failed to challenge server: timeout")
+
+    kits = provision(tmp_path, port=1, parties=["bank"], requesters=())
+    monkeypatch.setattr("dcshap.federation.flare.connection.new_secure_session", busy)
+    with pytest.raises(FederationError, match="cannot be reached"), Session(kits[LEAD].folder):
+        pass
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from nvflare.apis.fl_exception import FLCommunicationError
 from nvflare.fuel.flare_api import api_spec as engine
 from nvflare.fuel.flare_api.flare_api import Session as EngineSession
 from nvflare.fuel.flare_api.flare_api import new_secure_session
@@ -34,6 +35,7 @@ UNREACHABLE = (
     engine.NoConnection,
     engine.NoReply,
     engine.SessionClosed,
+    FLCommunicationError,  # of a server that is too busy to let somebody in
     RuntimeError,  # what the engine raises for everything else
 )
 _ALIVE = ("RUNNING", "DISPATCHED", "SUBMITTED")
