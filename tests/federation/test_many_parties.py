@@ -71,13 +71,17 @@ def test_all_peers_are_asked_at_the_same_time(trained, monkeypatch):
 
 
 def test_a_server_that_is_too_busy_to_let_somebody_in_is_said_in_words(tmp_path, monkeypatch):
+    tries = []
+
     def busy(*_, **__):
+        tries.append(1)
         raise FLCommunicationError("failed to challenge server: timeout")
 
     kits = provision(tmp_path, port=1, parties=["bank"], requesters=())
     monkeypatch.setattr("dcshap.federation.flare.connection.new_secure_session", busy)
-    with pytest.raises(FederationError, match="cannot be reached"), Session(kits[LEAD].folder):
+    with pytest.raises(FederationError, match="cannot be reached"), Session(kits[LEAD].folder, timeout=1):
         pass
+    assert len(tries) > 1
 
 
 @pytest.mark.slow

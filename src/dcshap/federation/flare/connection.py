@@ -66,7 +66,7 @@ class Connection:
             raise StorageError(f"{self.kit.folder} must be writable: the engine keeps its log there. It is not.")
         set_output_format("json")  # what the engine says of itself then goes to stderr
         try:
-            self._session = new_secure_session(self.kit.name, str(self.kit.folder), timeout=self.timeout)
+            self._session = self._let_in()
             self._session.set_timeout(self.timeout)
         except REFUSED as error:
             raise FederationError(f"The server does not let {self.kit.name!r} in.") from error
@@ -81,6 +81,17 @@ class Connection:
     ) -> None:
         if self._session is not None:
             self._session.close()
+
+    def _let_in(self) -> EngineSession:
+        """The engine's session; a server that is too busy to let somebody in is asked again."""
+        until = time.monotonic() + self.timeout
+        while True:
+            try:
+                return new_secure_session(self.kit.name, str(self.kit.folder), timeout=self.timeout)
+            except FLCommunicationError:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(_POLL)
 
     @property
     def session(self) -> EngineSession:
