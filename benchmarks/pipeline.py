@@ -28,7 +28,7 @@ from dcshap.collaboration.span import CommonSpan, auto_components, common_span
 from dcshap.schema import Category, Schema
 from dcshap.schema.encoding import straight_coordinates
 
-__all__ = ["Pipeline", "auc", "exposure", "shapley_values", "truth"]
+__all__ = ["Pipeline", "auc", "exposure", "placements", "shapley_values", "truth"]
 
 
 @dataclass
@@ -118,6 +118,21 @@ def auc(model: Any, points: FloatArray, y: Array) -> float:
     if chances.shape[1] == 2:
         return float(roc_auc_score(y, chances[:, 1]))
     return float(np.mean([roc_auc_score(y == c, chances[:, c]) for c in present]))
+
+
+def placements(model: Any, points: FloatArray, y: Array) -> FloatArray:
+    """For each row of two classes, the share of the other class's rows that it is ranked rightly against.
+
+    The area under the curve is their mean over either class, and its variance over tables follows from theirs (DeLong
+    1988).
+    """
+    scores = model.predict_proba(points)[:, 1]
+    found = np.empty(len(y))
+    for own, sign in ((y == 1, 1.0), (y == 0, -1.0)):
+        others = np.sort(sign * scores[~own])
+        below = [np.searchsorted(others, sign * scores[own], side=side) for side in ("left", "right")]
+        found[own] = np.mean(below, axis=0) / len(others)
+    return found
 
 
 def exposure(schema: Schema, codes: FloatArray, representation: FloatArray) -> FloatArray:

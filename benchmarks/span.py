@@ -3,8 +3,8 @@
 Parts, by the first column of the table:
 
 - `halves`: label-skewed halves, 90/10; accuracy together and pooled with the same encoding, agreement, exposure;
-- `groups`: parties by age group or hospital, each on held-out rows of its own; area under the curve alone, together,
-  pooled;
+- `groups`: parties by age group or hospital, each on held-out rows of its own; area under the curve alone, and what
+  together and pooled add to it;
 - `bends`: the same on tables where columns depend on each other, with directions that bend and without, and exposure;
 - `truth`: explanations against those of the same model on pooled rows, and those of a pooled model of half the rows;
 - `privacy`: accuracy of logistic regression where the moments are differentially private.
@@ -17,6 +17,7 @@ parties by groups, credit for the knots, and Adult, bank and credit for privacy.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.pipeline import Pipeline, auc, exposure, shapley_values, truth
+from benchmarks.pipeline import Pipeline, auc, exposure, placements, shapley_values, truth
 from benchmarks.tables import Table, load
 from dcshap import datasets
 from dcshap._typing import Array, FloatArray
@@ -116,30 +117,47 @@ def halves(name: str, n: int, quick: bool) -> list[Row]:
 
 
 def groups(name: str, n: int, quick: bool) -> list[Row]:
-    """Every party's area under the curve on its own held-out rows."""
+    """Every party's area under the curve on its own held-out rows: alone, and what together and pooled add to it.
+
+    Divisions share the rows of one table, so their scatter says nothing about another table of the same kind. Errors
+    are therefore the table's: each row's part of the difference is averaged over the divisions that held it out.
+    """
     table = _table(name, quick)
     parties = np.unique(table.groups)
-    measured: dict[tuple[str, int], list[Row]] = {(model, int(g)): [] for model in MODELS for g in parties}
-    for seed in range(n):
+    ways = ("alone", "together", "pooled")
+    sums = {(model, way): np.zeros(len(table.y)) for model in MODELS for way in ways}
+    times = np.zeros(len(table.y))
+    for seed in range(100, 100 + n):
         division = Division(table, seed)
         parts, tests = ([r[table.groups[r] == g] for g in parties] for r in (division.kept, division.held))
+        judged = [g for g, held in enumerate(tests) if len(np.unique(division.y[held])) == 2]
         pipeline = division.together(parts)
+        times[np.concatenate([tests[g] for g in judged])] += 1
         for model, untrained in MODELS.items():
             trained, pooled = pipeline.train(untrained), division.plain(model, division.kept)
-            for g, (own, held) in enumerate(zip(parts, tests, strict=True)):
+            for own, held, g in ((parts[g], tests[g], g) for g in judged):
                 encoded, y = division.encoded[model][held], division.y[held]
-                if len(np.unique(y)) < 2:
-                    continue
-                row = {"alone auc": auc(division.plain(model, own), encoded, y)}
-                row |= {"auc": auc(trained, pipeline.transform(division.codes[held], g), y)}
-                measured[model, int(parties[g])].append(row | {"pooled auc": auc(pooled, encoded, y)})
+                points = pipeline.transform(division.codes[held], g)
+                sums[model, "alone"][held] += placements(division.plain(model, own), encoded, y)
+                sums[model, "together"][held] += placements(trained, points, y)
+                sums[model, "pooled"][held] += placements(pooled, encoded, y)
     rows: list[Row] = []
-    for (model, g), found in measured.items():
-        gain = np.array([row["auc"] - row["alone auc"] for row in found])
-        named: Row = {"part": "groups", "table": name, "model": model, "party": g}
-        error = float(gain.std() / np.sqrt(max(len(gain) - 1, 1)))
-        rows.append(named | _mean(found) | {"gain": float(gain.mean()), "se": error})
+    for model, g in itertools.product(MODELS, parties):
+        seen = (table.groups == g) & (times > 0)
+        alone, together, pooled = (sums[model, way][seen] / times[seen] for way in ways)
+        row: Row = {"part": "groups", "table": name, "model": model, "party": int(g), "divisions": n}
+        row |= {"alone auc": _area(alone, table.y[seen])[0]}
+        row |= dict(zip(("gain", "se"), _area(together - alone, table.y[seen]), strict=True))
+        row |= dict(zip(("pooled gain", "pooled se"), _area(pooled - alone, table.y[seen]), strict=True))
+        rows.append(row)
     return rows
+
+
+def _area(parts: FloatArray, y: Array) -> tuple[float, float]:
+    """An area under the curve, or a difference of two, and its standard error, from each row's part of it."""
+    classes = [parts[y == c] for c in (0, 1)]
+    error = np.sqrt(sum(np.var(each, ddof=1) / len(each) for each in classes))
+    return float(np.mean([each.mean() for each in classes])), float(error)
 
 
 def bends(name: str, n: int, quick: bool) -> list[Row]:
