@@ -134,6 +134,7 @@ FILES: list[tuple[str, Write | None, tuple[str, ...], int, str]] = [
     ),
     ("names.csv", csv(TABLE.assign(name=NAMES)), (), 0, "['name'], nearly as many values as rows"),
     ("dates.csv", csv(TABLE.assign(day=DAYS)), ("--drop", "day"), 0, "Trained logistic"),
+    ("times.csv", csv(TABLE.assign(at=DAYS.strftime("%-d:%M"))), (), 0, "Trained logistic"),
     ("dates-unclear.csv", csv(TABLE.assign(day=DAYS.strftime("%d/%m/%Y"))), (), 0, "can be read in two ways"),
     ("more.csv", csv(TABLE.assign(size=TABLE["age"])), (), 1, "'south' lacks ['size'], which 'north' has"),
     ("constant.csv", csv(TABLE.assign(weight=80)), (), 0, "Trained logistic"),
