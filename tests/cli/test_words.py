@@ -160,4 +160,4 @@ def test_vertical_columns_get_one_value_together_too(files, vertical_run, said, 
     if "--index" not in asked:
         code, told = said("explain", vertical_run, "records.csv", *asked, "--group", "mixed=age,thal")
         assert code == 1
-        assert "'mixed' has columns of ['clinic', 'laboratory']: split it, or use view='full'" in told
+        assert "Of 'mixed', 'clinic' holds ['age'] and not ['thal']: split it, or use --view full with --index" in told

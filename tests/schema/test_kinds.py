@@ -126,7 +126,7 @@ def test_times_of_day_are_minutes_since_midnight(written):
 @pytest.mark.parametrize("text", ["24:01", "25:00", "9:5", "12:60", "13:00 pm", "0:10 am", "12:00:60", "noon", "12"])
 def test_what_is_no_time_of_day_is_counted_with_its_row(text):
     schema = Schema.from_frames([of(at=CLOCK)])
-    with pytest.raises(SchemaError, match=r"'at' must hold times of day; it has 1 values.*as HH:MM \(row 2\)"):
+    with pytest.raises(SchemaError, match=r"must hold times of day; it has 1 values .* \(HH:MM\) \(row 2\)"):
         schema.codes(pd.DataFrame({"x": [1.0, 2.0], "at": ["12:00", text]}))
 
 

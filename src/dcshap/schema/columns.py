@@ -140,7 +140,7 @@ class Time(Number):
 
     kind: ClassVar[str] = "time"
     plural: ClassVar[str] = "times of day"
-    misfit: ClassVar[str] = "are none, as HH:MM"
+    misfit: ClassVar[str] = "cannot be read as one (HH:MM)"
 
     def __post_init__(self) -> None:
         super().__post_init__()
