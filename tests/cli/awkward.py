@@ -100,6 +100,7 @@ FILES: list[tuple[str, Write | None, tuple[str, ...], int, str]] = [
     ("people.feather", TABLE.to_feather, (), 0, "Trained logistic"),
     ("people.parquet", TABLE.to_parquet, (), 0, "Trained logistic"),
     ("parquet-unsaid.csv", TABLE.to_parquet, (), 0, "Trained logistic"),
+    ("durations.parquet", TABLE.assign(age=pd.to_timedelta(TABLE["age"], "h")).to_parquet, (), 0, "are read as hours"),
     ("broken.parquet", raw(b"PAR1 and then nothing"), (), 1, "cannot be read as a parquet table"),
     ("people.db", database, (), 1, "give sqlite:///FILE instead, and a query with --sql"),
     ("sqlite:///url.db", database, ("--sql", QUERY), 0, "Trained logistic"),

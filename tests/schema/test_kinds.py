@@ -143,6 +143,11 @@ def test_times_at_one_party_and_text_at_another_are_told_apart():
         Schema.from_frames({"a": of(at=CLOCK), "b": of(at=["early", "late"] * (N // 2))})
 
 
+def test_durations_are_called_so():
+    with pytest.warns(TableWarning, match=r"\['stay'\], durations: turn them into numbers"):
+        assert Schema.from_frames([of(stay=pd.to_timedelta(np.arange(N), "h"))]).names == ("x",)
+
+
 # --- identifiers, free text, codes -----------------------------------------------------------------------------
 
 

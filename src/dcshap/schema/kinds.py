@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +36,10 @@ FEW_VALUES = 20
 CODES, ENOUGH_ROWS = range(3, 11), 50
 LARGEST = 2**53  # whole numbers beyond cannot all be told apart as numbers
 _NUMBERED = re.compile(r"(^|.*[_ .-])(id|ids|nr|no|key|uuid|index|number|unnamed: 0)", re.IGNORECASE)
+_UNREADABLE: Mapping[Callable[[pd.Series[Any]], bool], str] = {
+    pd.api.types.is_timedelta64_dtype: "durations: turn them into numbers, such as hours",
+    holds_ambiguous_dates: "dates that can be read in two ways: write them as YYYY-MM-DD",
+}
 _SHOWN = 5
 
 
@@ -88,8 +92,9 @@ def _why_left_out(name: str, columns: Sequence[pd.Series[Any]]) -> str | None:
     if any(numeric):
         numbered = all(numeric) and _are_numbered(name, plain)
         return "whole numbers that are all different: record numbers" if numbered else None
-    if any(holds_ambiguous_dates(column) for column in plain):
-        return "dates that can be read in two ways: write them as YYYY-MM-DD"
+    for holds, reason in _UNREADABLE.items():
+        if any(holds(column) for column in plain):
+            return reason
     text = pd.Series([str(value) for column in plain for value in column], dtype=object)
     if text.nunique() <= FEW_VALUES or any(holds_dates(column) or holds_times(column) for column in plain):
         return None
