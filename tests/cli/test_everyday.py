@@ -236,7 +236,7 @@ def test_a_table_that_does_not_fit_is_told_column_by_column(folder, told):
     assert rows["age"]["problem"] == "lacking"
     assert "120 values that are none of its 3 categories" in rows["town"]["problem"]
     assert rows["weight"] == rows["weight"] | {"fits": True, "outside": 120}
-    assert "2 of 6 columns do not fit" in said
+    assert "2 of 7 columns do not fit" in said
 
 
 # --- help ----------------------------------------------------------------------------------------------------------
