@@ -83,7 +83,7 @@ class ReadableErrors(TyperGroup):
         command: Any = self
         for word in words:
             if isinstance(command, TyperGroup):
-                command = command.get_command(ctx, word) or command  # type: ignore[arg-type]  # Typer's own Context
+                command = command.get_command(ctx, word) or command
         options = {option for parameter in command.params for option in parameter.opts}
 
         def as_option(found: re.Match[str]) -> str:
