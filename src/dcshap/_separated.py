@@ -203,7 +203,7 @@ def _warn_of_words(path: Path, table: pd.DataFrame, given: dict[str, Any]) -> No
         said = ", ".join(f"{name} {count}" for name, count in counts.items())
         _warn(
             f"{path}: cells that say NA, None or the like count as missing values, per column: {said}. Where "
-            f"they are words, say so with `keep_text` (--keep-text)."
+            f"they are words, say so with --keep-text (`keep_text`)."
         )
 
 

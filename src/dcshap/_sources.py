@@ -150,6 +150,10 @@ def _with_names(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     table = table.drop(columns=blank) if blank else table
     decimals = [name for name in table.columns if isinstance(next(iter(table[name].dropna()), None), decimal.Decimal)]
     table = table.astype(dict.fromkeys(decimals, "float64")) if decimals else table  # as Parquet has them
+    durations = [name for name in table.columns if pd.api.types.is_timedelta64_dtype(table[name].dtype)]
+    if durations:
+        table = table.assign(**{name: table[name].dt.total_seconds() / 3600 for name in durations})
+        _warn(f"{path}: the columns {durations} are durations: they are read as hours.")
     names = [" ".join(str(name).split()) for name in table.columns]  # blanks of any kind, once
     if names != list(table.columns):
         table = table.set_axis(names, axis=1)

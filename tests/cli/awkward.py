@@ -63,6 +63,7 @@ def database(path: Path) -> None:
 # Names, dates in two notations and comments, of as many people as there are rows.
 NAMES = [f"Person {i} of Many" for i in range(len(TABLE))]
 DAYS = pd.date_range("1999-12-20", periods=len(TABLE), freq="17D")
+CLOCK = [f"{8 + i % 12}:{i % 60:02}" for i in range(len(TABLE))]
 DECIMALS = TABLE.to_csv(index=False, sep=";", decimal=",")
 QUERY = "select * from people"
 GRAMS = TABLE["weight"] * 1000
@@ -99,6 +100,7 @@ FILES: list[tuple[str, Write | None, tuple[str, ...], int, str]] = [
     ("people.feather", TABLE.to_feather, (), 0, "Trained logistic"),
     ("people.parquet", TABLE.to_parquet, (), 0, "Trained logistic"),
     ("parquet-unsaid.csv", TABLE.to_parquet, (), 0, "Trained logistic"),
+    ("durations.parquet", TABLE.assign(age=pd.to_timedelta(TABLE["age"], "h")).to_parquet, (), 0, "are read as hours"),
     ("broken.parquet", raw(b"PAR1 and then nothing"), (), 1, "cannot be read as a parquet table"),
     ("people.db", database, (), 1, "give sqlite:///FILE instead, and a query with --sql"),
     ("sqlite:///url.db", database, ("--sql", QUERY), 0, "Trained logistic"),
@@ -134,13 +136,20 @@ FILES: list[tuple[str, Write | None, tuple[str, ...], int, str]] = [
     ),
     ("names.csv", csv(TABLE.assign(name=NAMES)), (), 0, "['name'], nearly as many values as rows"),
     ("dates.csv", csv(TABLE.assign(day=DAYS)), ("--drop", "day"), 0, "Trained logistic"),
+    ("times.csv", csv(TABLE.assign(age=CLOCK)), (), 1, "'age' holds numbers for some and times of day for others"),
     ("dates-unclear.csv", csv(TABLE.assign(day=DAYS.strftime("%d/%m/%Y"))), (), 0, "can be read in two ways"),
     ("more.csv", csv(TABLE.assign(size=TABLE["age"])), (), 1, "'south' lacks ['size'], which 'north' has"),
     ("constant.csv", csv(TABLE.assign(weight=80)), (), 0, "Trained logistic"),
     ("infinite.csv", with_cell("weight", 4, "inf"), (), 1, "Infinite values per column: weight 1 (row 5)"),
-    ("gap.csv", with_cell("weight", 4, None), (), 1, "Missing values per column: weight 1 (row 5)"),
+    (
+        "gap.csv",
+        with_cell("weight", 4, None),
+        (),
+        1,
+        "(row 5). Fill or drop them, or say --missing reference",
+    ),
     ("gap-absent.csv", with_cell("weight", 4, None), ("--missing", "reference"), 0, "Trained logistic"),
-    ("words.csv", with_cell("town", 4, "NA"), (), 1, "town 1. Where they are words, say so with `keep_text`"),
+    ("words.csv", with_cell("town", 4, "NA"), (), 1, "town 1. Where they are words, say so with --keep-text"),
     ("words-kept.csv", with_cell("town", 4, "NA"), ("--keep-text",), 0, "Trained logistic"),
     ("kilos.csv", with_cell("weight", 4, "80 kg"), (), 1, "1 of 90 values of 'north' are not numbers (row 5)"),
     ("codes.csv", csv(TABLE.assign(age=TABLE["age"] % 4)), (), 0, "Trained logistic"),

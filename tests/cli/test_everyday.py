@@ -13,7 +13,7 @@ from typer.main import get_command
 from dcshap import HorizontalCollaboration
 from dcshap.cli.main import COMMANDS, app
 from dcshap.cli.tables import Run
-from dcshap.schema import Category, Date, Schema
+from dcshap.schema import Category, Date, Schema, Time
 from tests.cli.awkward import people
 
 
@@ -24,6 +24,7 @@ def folder(tmp_path_factory):
         table = people(seed, 120)
         table["ward"] = np.arange(len(table)) % 4 + 1
         table["day"] = pd.date_range("2020-01-01", periods=len(table), freq="5D")
+        table["at"] = [f"{8 + i % 12}:{7 * i % 60:02}" for i in range(len(table))]
         table["patient"] = [f"{i:06}" for i in range(len(table))]
         table.to_csv(folder / f"{name}.csv", index=False)
     return folder
@@ -49,9 +50,10 @@ def test_dates_codes_and_identifiers_are_told_of_and_the_schema_says_so(folder, 
     assert "['patient'], whole numbers that are all different: record numbers" in said
     assert "--category NAME" not in said
     found = Run.load(folder / "kinds").collaboration.parties_["north"].agreement.schema
-    assert found.names == ("age", "sex", "town", "ward", "day")
+    assert found.names == ("age", "sex", "town", "ward", "day", "at")
     ward = found["ward"]
     assert isinstance(found["day"], Date)
+    assert isinstance(found["at"], Time)
     assert isinstance(ward, Category)
     assert ward.categories == (1, 2, 3, 4)
     assert Schema.load(folder / "kinds" / "schema.yaml") == found
@@ -214,6 +216,7 @@ def test_parties_make_merge_check_and_use_a_schema(folder, told):
     code, said = told("schema", "show", "agreed.yaml", folder=folder)
     assert code == 0
     assert "date: days since 1970-01-01" in said
+    assert "time: minutes since midnight" in said
     assert "beyond counts as the nearer end" in said
     for name in ("north", "south"):
         code, said = told("schema", "check", "agreed.yaml", f"{name}.csv", folder=folder)
@@ -233,7 +236,7 @@ def test_a_table_that_does_not_fit_is_told_column_by_column(folder, told):
     assert rows["age"]["problem"] == "lacking"
     assert "120 values that are none of its 3 categories" in rows["town"]["problem"]
     assert rows["weight"] == rows["weight"] | {"fits": True, "outside": 120}
-    assert "2 of 6 columns do not fit" in said
+    assert "2 of 7 columns do not fit" in said
 
 
 # --- help ----------------------------------------------------------------------------------------------------------

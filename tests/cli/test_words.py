@@ -145,8 +145,11 @@ def test_columns_get_one_value_together_where_they_are_grouped(files, logistic, 
     assert content["feature_names"] == ["body", "cp", "thalach", "oldpeak", "ca", "thal"]
     code, told = said("explain", logistic, "rows.csv", "--party", "north", "--group", "body=age,height")
     assert code == 1
-    assert "--group must be NAME=COLUMN,COLUMN with columns of ['age', 'sex', 'cp', 'chol'," in told
+    assert "--group must name columns of ['age', 'sex', 'cp', 'chol'," in told
     assert "There is no ['height']" in told
+    code, told = said("explain", logistic, "rows.csv", "--party", "north", "--group", "cp=age,chol")
+    assert code == 1
+    assert "A group must not be called like a column that is not in it. ['cp'] are" in told
 
 
 @pytest.mark.parametrize("asked", [(), ("--party", "clinic"), ("--index", "shapley")])
@@ -157,4 +160,4 @@ def test_vertical_columns_get_one_value_together_too(files, vertical_run, said, 
     if "--index" not in asked:
         code, told = said("explain", vertical_run, "records.csv", *asked, "--group", "mixed=age,thal")
         assert code == 1
-        assert "'mixed' has columns of ['clinic', 'laboratory']: split it, or use view='full'" in told
+        assert "Of 'mixed', 'clinic' holds ['age'] and not ['thal']: split it, or use --view full with --index" in told

@@ -27,9 +27,9 @@ def dealt(width: int = P + 1, n_labels: int = 3) -> tuple[GuestTriple, HolderTri
     return GuestTriple(triple.first), HolderTriple(seed, {"shop": width}, triple.share)
 
 
-def summed(responses: np.ndarray) -> GuestSums:
+def summed(responses: np.ndarray, *, weighted: bool = False) -> GuestSums:
     for_guest, for_holder = dealt(n_labels=responses.shape[1])
-    guest, holder = GuestSums("shop", X), HolderSums("bank", responses)
+    guest, holder = GuestSums("shop", X), HolderSums("bank", responses, weighted=weighted)
     guest.take_triple(for_guest)
     holder.take_triple(for_holder)
     holder.add_columns(guest.masked_columns())
@@ -54,6 +54,26 @@ def test_a_number_gives_the_same_direction_without_its_spread():
     wanted = Moments.of([X], target.responses(labels), classes=False)
     spans = [common_span(each, names=list("abcd"), n_components=2, seed=0) for each in (found, wanted)]
     np.testing.assert_allclose(spans[0].weights, spans[1].weights, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_with_weights_a_guest_s_sums_are_weighted_and_its_covariance_is_not(classes):
+    weights = RNG.choice([0.0, 0.5, 2.0, 7.0], N)
+    labels = RNG.integers(0, 3, N) if classes else X @ [1.0, -2.0, 0.5, 0.0] + RNG.normal(size=N)
+    target = Target(labels, classes=classes, weighted=True)
+    found = summed(target.columns(labels, weights), weighted=True).moments(moment_matrix([X]), classes=classes)
+    wanted = Moments.of([X], target.responses(labels), classes=classes, weights=weights * N / weights.sum())
+    np.testing.assert_allclose(found.sums, wanted.sums, rtol=0, atol=N * 2.0**-14)
+    np.testing.assert_allclose(found.mean, weights @ X / weights.sum(), rtol=0, atol=1e-3)
+    np.testing.assert_allclose(found.covariance, np.cov(X.T, bias=True), rtol=0, atol=1e-12)
+    assert found.n_rows == pytest.approx(N)
+
+
+def test_weights_that_add_up_to_nothing_are_refused():
+    target = Target(np.array([0, 1] * (N // 2)), classes=True, weighted=True)
+    columns = target.columns(np.array([0, 1] * (N // 2)), np.zeros(N))
+    with pytest.raises(ProtocolError, match="add up to more than 0"):
+        summed(columns, weighted=True).moments(moment_matrix([X]), classes=True)
 
 
 def test_a_class_without_records_in_common_is_left_out():

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 
-from dcshap import HorizontalCollaboration, VerticalCollaboration
+from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration
 from dcshap.exceptions import InputError
 
 SETTINGS: dict[str, Any] = {"span": "random", "noise": 0.05, "random_state": 0}
@@ -107,6 +107,38 @@ def test_vertical_weights_are_the_same_whether_labels_have_an_index_or_a_place(d
         tables, y[order].to_numpy(), sample_weight=WEIGHTS[order]
     )
     np.testing.assert_array_equal(coefficients(by_index), coefficients(by_place))
+
+
+@pytest.mark.filterwarnings("ignore::dcshap.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("target", ["two classes", "three classes", "a number"])
+def test_in_a_vertical_holder_s_span_a_weight_counts_as_so_many_rows(data, target):
+    X, _ = data["north"]
+    y = targets(X)[target]
+    tables = {"one": X[["a", "c"]], "two": X[["b", "d"]]}
+    model = Ridge() if target == "a number" else LogisticRegression()
+    settings: dict[str, Any] = {"noise": 0, "random_state": 0, "schema": Schema.from_frames([X])}
+    weighted = VerticalCollaboration(model, **settings).fit(tables, y, sample_weight=WEIGHTS)
+    often = VerticalCollaboration(model, **settings).fit({k: repeated(t) for k, t in tables.items()}, repeated(y))
+    plain = VerticalCollaboration(model, **settings).fit(tables, y)
+    maps = [run.parties_["one"].reduction.weights for run in (weighted, often, plain)]
+    np.testing.assert_allclose(maps[0], maps[1], atol=1e-9)
+    assert np.abs(maps[0] - maps[2]).max() > 1e-3
+
+
+def test_a_vertical_guest_keeps_what_predicts_the_records_that_count():
+    """Where half of the records count nothing, the guest's span is about the others."""
+    rng = np.random.default_rng(1)
+    guest = pd.DataFrame(rng.normal(size=(4000, 8)), columns=[f"g{i}" for i in range(8)])
+    host = pd.DataFrame(rng.normal(size=(4000, 2)), columns=["h0", "h1"])
+    counts = np.arange(4000) % 2
+    score = np.where(counts == 1, 2 * guest["g0"], 4 * guest["g1"])
+    y = (score + rng.normal(size=4000) > 0).astype(int)
+    tables, new = {"host": host, "guest": guest}, {"host": host[counts == 1], "guest": guest[counts == 1]}
+    scores = {}
+    for name, weights in {"plain": None, "weighted": np.maximum(counts, 1e-3)}.items():
+        run = VerticalCollaboration(LogisticRegression(), 1, random_state=0).fit(tables, y, sample_weight=weights)
+        scores[name] = (run.predict(new) == y[counts == 1]).mean()
+    assert scores["weighted"] > scores["plain"] + 0.05, scores
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_the_analyst_sees_what_a_group_adds_and_not_what_its_columns_do(vertical
 
 def test_a_group_of_several_parties_in_a_party_view_is_refused_with_what_to_do(vertical):
     run, records = vertical
-    with pytest.raises(InputError, match=r"'ac' has columns of \['one', 'two'\]: split it, or use view='full' with"):
+    with pytest.raises(InputError, match=r"Of 'ac', 'one' holds \['a'\] and not \['c'\]: split it, or use"):
         run.explain(records, groups=ACROSS)
     with pytest.raises(InputError, match=r"Missing: \['d'\]"):
         run.explain(records, groups={"most": ["a", "b", "town"], "c": ["c"]})

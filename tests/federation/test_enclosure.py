@@ -12,10 +12,11 @@ from dcshap.exceptions import DcshapError, InputError, PrivacyError, ProtocolErr
 from dcshap.explanation import answering
 from dcshap.explanation.answering import AnsweringParty
 from dcshap.explanation.disclosures import Request
-from dcshap.explanation.enclosure import Enclosure, enclosed, enclosure_of
+from dcshap.explanation.enclosure import Enclosure, _digest, enclosed, enclosure_of
 from dcshap.explanation.receipt import compare, fresh_opening, receipt_of
 from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.seals.wire import pack
+from dcshap.federation.site.admission import Declining
 from dcshap.federation.site.configuration import Right, SiteConfig
 from dcshap.protocol.steps import PARTY_VIEWS
 
@@ -182,3 +183,97 @@ def test_what_if_is_of_one_record_and_one_party_and_within_the_schema(asked):
     assert "987654321" not in str(outside.value)
     with pytest.raises(DcshapError, match="no column"):
         requester.explain_signed([RECORD], view="bank", changes={"secret": "1"})
+
+
+# --- groups of columns ---------------------------------------------------------------------------------------------
+
+
+def columns_of(run):
+    return {name: list(own_columns(run, name)) for name in PARTIES}
+
+
+def test_a_group_is_one_player_in_every_view(asked):
+    run, requester = asked
+    held = columns_of(run)
+    groups = {"money": held["bank"], "habits": held["shop"][:2]}
+    alone = [*held["post"], *held["shop"][2:]]
+    explained = requester.explain([RECORD], groups=groups)
+    assert set(explained.feature_names) == {"money", "habits", *alone}
+    plain = requester.explain([RECORD])
+    # Owen values of a party's features add up to what the party is worth, however they are grouped.
+    at = [plain.feature_names.index(column) for column in held["bank"]]
+    money = explained.values[:, explained.feature_names.index("money")]
+    np.testing.assert_allclose(money, plain.values[:, at].sum(axis=1), atol=1e-12)
+    view = requester.explain([RECORD], view="bank", groups={"money": held["bank"]})
+    assert view.feature_names[0] == "money"
+    np.testing.assert_allclose(view.values[:, 0], money, atol=1e-12)
+    bars = requester.explain([RECORD], view="bank", index="shapley", groups=[held["bank"]])
+    assert bars.feature_names[0] == " + ".join(held["bank"])
+
+
+def test_what_no_party_can_group_is_refused_before_anything_is_charged(asked):
+    run, requester = asked
+    held, before = columns_of(run), charged(run)
+    for groups, said in (
+        ({"both": [held["bank"][0], held["shop"][0]]}, "must hold columns of one party"),
+        ({"other": [held["shop"][0]]}, "must hold columns of one party"),
+        ({held["bank"][1]: [held["bank"][0]]}, "like a column that is not in it"),
+        ({"DC Features": [held["bank"][0]]}, "must not begin with 'DC Features'"),
+        ({"twice": [held["bank"][0], held["bank"][0]]}, "exactly once"),
+        ({"none": []}, "at least one column"),
+    ):
+        with pytest.raises(InputError, match=said):
+            requester.explain([RECORD], view="bank", groups=groups)
+    assert charged(run) == before
+    with pytest.raises(InputError, match=r"None holds \['nowhere'\]"):
+        requester.explain([RECORD], groups={"none": ["nowhere"]})
+
+
+def test_a_party_that_lacks_the_record_refuses_the_same_groups(asked):
+    run, requester = asked
+    wrong = {"both": [own_columns(run)[0], "nowhere"]}
+    for record in (RECORD, "nobody"):
+        with pytest.raises(InputError, match="must hold columns of one party"):
+            requester.explain([record], view="bank", groups=wrong)
+    unsigned = Request("", "", "", "", PARTY_VIEWS.name, ("nobody",), "full")
+    declining = Declining(unsigned, run.sites["bank"].party)
+    with pytest.raises(InputError, match="must hold columns of one party"):
+        declining.receive_request(enclosed(unsigned, Enclosure(groups=wrong)))
+
+
+def test_other_parties_are_not_shown_the_groups_of_one_view(asked, monkeypatch):
+    run, requester = asked
+    name, shown = own_columns(run)[0], []
+    receive = AnsweringParty.receive_forward
+
+    def look(self, message):
+        shown.append(message)
+        receive(self, message)
+
+    monkeypatch.setattr(AnsweringParty, "receive_forward", look)
+    requester.explain([RECORD], view="bank", groups={"a secret name": [name]})
+    assert len(shown) == 2
+    assert all(each.enclosed and b"a secret name" not in pack(each) for each in shown)
+
+
+@pytest.mark.parametrize(
+    "groups", ['{"a": "bc"}', '{"a": []}', '{"a": ["b", "b"]}', '{"": ["b"]}', '["a"]', "3", '{"a": [1]}']
+)
+def test_groups_that_are_none_are_refused(groups):
+    text = f'{{"openings": [], "changes": {{}}, "groups": {groups}}}'
+    request = Request("", "", "", "", PARTY_VIEWS.name, ("1",), "bank")
+    with pytest.raises(ProtocolError, match="groups of different columns"):
+        enclosure_of(replace(request, enclosure=text, enclosed=_digest(text)))
+
+
+def test_algorithm_3_takes_groups_of_several_parties(twin):
+    run = twin("vertical", PARTIES, rights={OFFICER: Right(("full",), 50)})
+    requester = run.requester(run.trained(LogisticRegression(max_iter=1000)), OFFICER)
+    held = columns_of(run)
+    groups = {"mixed": [held["shop"][0], held["bank"][0]]}
+    explained = requester.explain([RECORD], index="shapley", groups=groups)
+    rest = [column for name in PARTIES for column in held[name] if column not in groups["mixed"]]
+    assert explained.feature_names == ("mixed", *rest)
+    np.testing.assert_allclose(explained.values.sum(axis=1) + explained.base_values, explained.predictions, atol=1e-9)
+    with pytest.raises(InputError, match="like a column that is not in it"):
+        requester.explain([RECORD], index="shapley", groups={held["shop"][1]: [held["bank"][0]]})

@@ -204,6 +204,9 @@ def test_the_commands_answer_from_the_shell(running, officer):
     found = CliRunner().invoke(app, ["federation", "explain", RECORDS, *asked, *kit])
     wanted = officer.explain(RECORDS, SOME[:1], view="bank", index="owen")
     assert np.array_equal(json.loads(found.stdout)["values"], wanted.values)
+    both = ["--group", f"both={','.join(wanted.own_features[:2])}"]
+    grouped = json.loads(CliRunner().invoke(app, ["federation", "explain", RECORDS, *asked, *both, *kit]).stdout)
+    assert grouped["feature_names"] == ["both", *wanted.own_features[2:], *wanted.bars]
     refused = CliRunner().invoke(app, ["federation", "explain", RECORDS, "--record", SOME[0], "--view", "shop", *kit])
     assert refused.exit_code == 1
 

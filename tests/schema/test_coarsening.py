@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcshap.exceptions import InputError, SchemaError, TableWarning
-from dcshap.schema import Category, Date, Number, Schema
+from dcshap.schema import Category, Date, Number, Schema, Time
 from dcshap.schema.coarsening import coarsen, merge
 
 RNG = np.random.default_rng(0)
@@ -53,6 +53,17 @@ def test_rounded_numbers_have_two_digits_of_their_range(table):
     assert age.low % 1 == age.high % 1 == 0
     assert income.low % 1000 == income.high % 1000 == 0
     assert day.to_dict()["low"].endswith("-01-01")
+
+
+def test_coarse_times_are_rounded_and_stay_within_the_day():
+    late = pd.DataFrame({"at": [f"{minute // 60:02d}:{minute % 60:02d}" for minute in RNG.integers(611, 1440, N)]})
+    coarse = coarsen(Schema.for_supervision([late]), [late])["at"]
+    assert isinstance(coarse, Time)
+    tenth = np.sort(Schema.from_frames([late]).codes(late).ravel())[[9, -10]]
+    assert [coarse.low, coarse.high] == [10 * np.floor(tenth[0] / 10), 10 * np.ceil(tenth[1] / 10)]
+    assert coarse.low % 10 == coarse.high % 10 == coarse.typical_code % 10 == 0
+    both = merge({"a": Schema((coarse,)), "b": Schema((Time("at", 0, 1440),))})
+    assert both["at"].to_dict()["high"] == "24:00"
 
 
 def test_one_row_more_or_less_does_not_show_a_value(table):

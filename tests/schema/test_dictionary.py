@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcshap.exceptions import InputError, RangeWarning, SchemaError
-from dcshap.schema import Category, Number, Schema
+from dcshap.schema import Category, Number, Schema, Time
 
 SECRET = 7741.125
 WORD = "zanzibar"
@@ -151,6 +151,12 @@ numbers = st.builds(
     st.floats(-1e6, 1e6),
     st.floats(1e-3, 1e6),
 )
+times = st.builds(
+    lambda name, low, width: Time(name, float(low), float(min(low + width, 1440))),
+    names,
+    st.integers(0, 1439),
+    st.integers(1, 1440),
+)
 labels = st.text(max_size=5) | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 categories = st.builds(
     Category,
@@ -161,7 +167,7 @@ categories = st.builds(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(numbers | categories, min_size=1, max_size=4, unique_by=lambda column: column.name))
+@given(st.lists(numbers | times | categories, min_size=1, max_size=4, unique_by=lambda column: column.name))
 def test_any_schema_survives_yaml(columns):
     schema = Schema(tuple(columns))
     again = Schema.from_yaml(schema.to_yaml())

@@ -9,7 +9,7 @@ import pytest
 
 from dcshap import HorizontalCollaboration
 from dcshap.exceptions import SchemaError, TableWarning
-from dcshap.schema import Category, Date, Number, Schema
+from dcshap.schema import Category, Date, Number, Schema, Time
 from dcshap.schema.dates import as_days, date_of, holds_dates
 from dcshap.schema.kinds import looks_like_categories
 
@@ -93,6 +93,59 @@ def test_a_collaboration_learns_from_a_date():
     assert run.score(X, y, party="south") > 0.85
     explained = run.explain(X.head(3), party="north")
     assert explained.data["day"].tolist() == X["day"].head(3).tolist()
+
+
+# --- times of day ----------------------------------------------------------------------------------------------
+
+MINUTES = RNG.integers(8 * 60, 20 * 60, N)
+CLOCK = [datetime.time(minute // 60, minute % 60) for minute in MINUTES]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        CLOCK,
+        [time.strftime("%H:%M") for time in CLOCK],
+        [time.strftime("%H:%M:00") for time in CLOCK],
+        [time.strftime("%I:%M %p") for time in CLOCK],
+        [time.strftime("%H:%M").removeprefix("0") for time in CLOCK],
+    ],
+)
+def test_times_of_day_are_minutes_since_midnight(written):
+    table = of(at=written)
+    schema = Schema.from_frames([table], knots=5, robust=True)
+    column = schema["at"]
+    assert isinstance(column, Time)
+    assert schema.codes(table)[:, 1].tolist() == MINUTES.tolist()
+    assert column.low % 1 == column.high % 1 == 0
+    assert schema.frame(schema.codes(table))["at"].tolist() == [time.strftime("%H:%M") for time in CLOCK]
+    assert Schema.from_yaml(schema.to_yaml()) == schema
+    assert [column.to_dict()[key] for key in ("kind", "high")] == ["time", date_of(column.high / 1440)[11:16]]
+
+
+@pytest.mark.parametrize("text", ["24:01", "25:00", "9:5", "12:60", "13:00 pm", "0:10 am", "12:00:60", "noon", "12"])
+def test_what_is_no_time_of_day_is_counted_with_its_row(text):
+    schema = Schema.from_frames([of(at=CLOCK)])
+    with pytest.raises(SchemaError, match=r"must hold times of day; it has 1 values .* \(HH:MM\) \(row 2\)"):
+        schema.codes(pd.DataFrame({"x": [1.0, 2.0], "at": ["12:00", text]}))
+
+
+def test_a_time_without_quotation_marks_is_asked_for_with_them():
+    with pytest.raises(SchemaError, match="'HH:MM', in quotation marks"):
+        Schema.from_yaml("columns: {at: {kind: time, low: 12:00, high: '24:00'}}")
+    assert Schema.from_yaml("columns: {at: {kind: time, low: '12:00', high: '24:00'}}")["at"] == Time("at", 720, 1440)
+    with pytest.raises(SchemaError, match="between 00:00 and 24:00"):
+        Time("at", 0, 1500)
+
+
+def test_times_at_one_party_and_text_at_another_are_told_apart():
+    with pytest.raises(SchemaError, match="holds categories for some and times of day for others"):
+        Schema.from_frames({"a": of(at=CLOCK), "b": of(at=["early", "late"] * (N // 2))})
+
+
+def test_durations_are_called_so():
+    with pytest.warns(TableWarning, match=r"\['stay'\], durations: turn them into numbers"):
+        assert Schema.from_frames([of(stay=pd.to_timedelta(np.arange(N), "h"))]).names == ("x",)
 
 
 # --- identifiers, free text, codes -----------------------------------------------------------------------------

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from dcshap.exceptions import InputError
-from dcshap.schema.columns import Category, Date, Number
+from dcshap.schema.columns import Category, Date, Number, Time
 from dcshap.schema.typed import bounds_typed, cell_of, code_typed, typed
 
 AGE = Number("age", 18.0, 90.0)
 BORN = Date("born", 0.0, 20_000.0, since="1970-01-01")
+AT = Time("at", 480.0, 1440.0)
 JOB = Category("job", ("cook", "nurse", 3))
 
 
@@ -19,6 +20,8 @@ JOB = Category("job", ("cook", "nurse", 3))
         (AGE, "4.25e1", 42.5, 42.5),
         (Number("pay", 0.0, 1e6), "12,000", 12_000.0, 12_000.0),
         (BORN, "1970-01-31", 30.0, "1970-01-31"),
+        (AT, "14:05", 845.0, "14:05"),
+        (AT, "2:05 pm", 845.0, "14:05"),
         (JOB, "nurse", 1.0, "nurse"),
         (JOB, "3", 2.0, 3),
     ],
@@ -38,6 +41,8 @@ def test_what_is_typed_is_read_and_written_the_same(column, text, code, cell):
         (AGE, "old", "must be a number"),
         (BORN, "31/01/1970", "must be a date"),
         (BORN, "2125-01-01", "from 1970-01-01 to 2024-10-04"),
+        (AT, "14.05", r"must be a time \(HH:MM\)"),
+        (AT, "07:59", "from 08:00 to 24:00"),
         (JOB, "king", "one of the categories"),
     ],
 )

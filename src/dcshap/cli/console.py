@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import traceback
 import warnings
@@ -56,6 +57,7 @@ class ReadableErrors(TyperGroup):
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # the Context that Typer exports
         """Run the command that was asked for."""
         warnings.showwarning = _show_warning
+        words = [*getattr(ctx, "_protected_args", ()), *ctx.args]  # which are taken from the context on the way
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -63,7 +65,7 @@ class ReadableErrors(TyperGroup):
         except (DcshapError, OSError) as error:
             if ctx.params.get("debug"):
                 say(traceback.format_exc())
-            _show_error(str(error))
+            _show_error(self._in_options(ctx, words, str(error)))
             ctx.exit(WRONG_INPUT)
         except Exception as error:
             of_the_command_line = type(error).__module__.partition(".")[0] in ("click", "typer")
@@ -75,6 +77,20 @@ class ReadableErrors(TyperGroup):
                 f"{place.lineno}. This is a defect of dcshap. Say --debug to see all of it, and please report it."
             )
             ctx.exit(DEFECT)
+
+    def _in_options(self, ctx: typer.Context, words: Collection[str], text: str) -> str:
+        """An error's advice for Python (missing='reference') as options, where the command has them."""
+        command: Any = self
+        for word in words:
+            if isinstance(command, TyperGroup):
+                command = command.get_command(ctx, word) or command
+        options = {option for parameter in command.params for option in parameter.opts}
+
+        def as_option(found: re.Match[str]) -> str:
+            option = f"--{found[1].replace('_', '-')}"
+            return f"{option} {found[2]}" if option in options else found[0]
+
+        return re.sub(r"`?\b(\w+)='(\w+)'`?", as_option, text)
 
 
 def _show_error(text: str) -> None:

@@ -32,15 +32,20 @@ from dcshap.collaboration.party import FULL
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.background import N_BACKGROUND
+from dcshap.explanation.enclosure import require_columns
 from dcshap.shapley.telling.likeness import AS_REFERENCE
 
-__all__ = ["BackgroundOption", "ToldOption", "as_plain", "explain", "show_explanation"]
+__all__ = ["BackgroundOption", "GroupOption", "ToldOption", "as_plain", "explain", "read_groups", "show_explanation"]
 
 SHOWN = 5
 BackgroundOption = Annotated[int, typer.Option(help="How many rows a background has.")]
 ToldOption = Annotated[
     str | None,
     typer.Option("--output", help="The class to tell of; of two the second, of more the predicted one by default."),
+]
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(help="NAME=COLUMN,COLUMN: columns that get one value together; repeat for further groups."),
 ]
 FIELDS = (
     *("values", "base_values", "predictions", "standard_errors", "feature_names", "output_names", "index", "method"),
@@ -68,10 +73,7 @@ def explain(
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, background, own, mean or medoid.")] = "anchor",
     n_background: BackgroundOption = N_BACKGROUND,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=COLUMN,COLUMN: columns that get one value together; repeat for further groups."),
-    ] = None,
+    group: GroupOption = None,
     told: ToldOption = None,
     max_evals: Annotated[int | None, typer.Option(help="Evaluations per row before values are sampled.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processor cores to use.")] = None,
@@ -106,7 +108,7 @@ def explain(
         "n_jobs": jobs,
         "random_state": seed,
         "progress": error_console.is_terminal,
-        "groups": _groups(trained, group or ()),
+        "groups": _all_groups(trained, group or ()),
     } | absent_options(missing, unknown)
     if isinstance(trained.collaboration, HorizontalCollaboration):
         if view is not None or index is not None or merged:
@@ -126,23 +128,31 @@ def explain(
     show_explanation(explanation, told=told, as_json=as_json)
 
 
-def _groups(trained: Run, given: Sequence[str]) -> dict[str, list[str]] | None:
+def _all_groups(trained: Run, given: Sequence[str]) -> dict[str, list[str]] | None:
     """Groups as they were given, and every other column as one of its own; None without any."""
     if not given:
         return None
     parties = trained.collaboration.parties_.values()
     columns = list(dict.fromkeys(column for party in parties for column in party.agreement.schema.names))
-    groups: dict[str, list[str]] = {}
-    for each in given:
-        name, separator, members = each.partition("=")
-        named = [members] if members in columns else [member.strip() for member in members.split(",")]
-        unknown = [member for member in named if member not in columns]
-        if not separator or not name or unknown:
-            wrong = f"There is no {unknown}" if separator and name else f"Got {each!r}"
-            raise InputError(f"--group must be NAME=COLUMN,COLUMN with columns of {columns}. {wrong}.")
-        groups.setdefault(name, []).extend(named)
+    groups = read_groups(given, columns)
+    unknown = [member for members in groups.values() for member in members if member not in columns]
+    if unknown:
+        raise InputError(f"--group must name columns of {columns}. There is no {unknown}.")
+    require_columns(groups, columns)
     grouped = {member for members in groups.values() for member in members}
     return groups | {column: [column] for column in columns if column not in grouped}
+
+
+def read_groups(given: Sequence[str], columns: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Groups as they were given, of columns that may be known: commas in their names are not taken for separators."""
+    groups: dict[str, list[str]] = {}
+    for each in given:
+        name, _, members = each.partition("=")
+        named = [members] if members in columns else [member.strip() for member in members.split(",")]
+        if not name or not all(named):
+            raise InputError(f"--group must be NAME=COLUMN,COLUMN. Got {each!r}.")
+        groups.setdefault(name, []).extend(named)
+    return groups
 
 
 def _vertical(

@@ -15,10 +15,8 @@ from dcshap.cli.backup import backup, restore
 from dcshap.cli.certificates import certificates
 from dcshap.cli.console import (
     JsonOption,
-    as_table,
     command_group,
     error_console,
-    output,
     print_json,
     print_table,
     say,
@@ -26,8 +24,17 @@ from dcshap.cli.console import (
     working,
 )
 from dcshap.cli.doctor import doctor
-from dcshap.cli.explain import BackgroundOption, Index, ToldOption, as_plain, show_explanation
+from dcshap.cli.explain import (
+    BackgroundOption,
+    GroupOption,
+    Index,
+    ToldOption,
+    as_plain,
+    read_groups,
+    show_explanation,
+)
 from dcshap.cli.fit import Model, estimator
+from dcshap.cli.progress import phases, show_status
 from dcshap.cli.service import service
 from dcshap.cli.simulate import simulate
 from dcshap.cli.sites import CollaborationArgument, Kind, KitOption, TimeoutOption, analyst, audit, ledger, party
@@ -36,8 +43,6 @@ from dcshap.exceptions import InputError
 from dcshap.explanation.background import N_BACKGROUND
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from dcshap.federation.flare.session import Session
     from dcshap.federation.site.hosting import RunSettings
 
@@ -120,9 +125,9 @@ def train(
             at_once=at_once,
             timeout=timeout,
             resume=resume,
-            watch=lambda told: live.update(_phases(told)),
+            watch=lambda told: live.update(phases(told)),
         )
-    _show_status(status, as_json=as_json)
+    show_status(status, as_json=as_json)
 
 
 @federation.command()
@@ -140,7 +145,7 @@ def serve(
     """
     with _requester(kit_folder, timeout) as lead, working("Waking the sites"):
         status = lead.serve(collaboration, parties=parties, at_once=at_once, timeout=timeout)
-    _show_status(status, as_json=as_json)
+    show_status(status, as_json=as_json)
 
 
 @federation.command()
@@ -155,7 +160,7 @@ def status(
     Example: `dcshap federation status credit --kit KIT`
     """
     with _requester(kit_folder, timeout) as asking:
-        _show_status(asking.status(_running(asking, collaboration)), as_json=as_json)
+        show_status(asking.status(_running(asking, collaboration)), as_json=as_json)
 
 
 @federation.command()
@@ -207,6 +212,7 @@ def explain(
     merged: Annotated[bool, typer.Option("--merged", help="One bar for all other parties together.")] = False,
     reference: Annotated[str, typer.Option(help="Compared with: anchor, or what all parties allow.")] = "anchor",
     n_background: BackgroundOption = N_BACKGROUND,
+    group: GroupOption = None,
     told: ToldOption = None,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
@@ -217,7 +223,8 @@ def explain(
     """
     with _requester(kit_folder, timeout) as asking:
         which = _running(asking, collaboration)
-        against = {"reference": reference, "n_background": n_background}
+        against: dict[str, Any] = {"reference": reference, "n_background": n_background}
+        against |= {"groups": read_groups(group or ())}
         explained = asking.explain(which, record, view=view, index=index.value, merged=merged, **against)
     show_explanation(explained, told=told, as_json=as_json)
 
@@ -275,7 +282,7 @@ def demo(as_json: JsonOption = False) -> None:
     tell(f"{took}; {sum(found.seconds.values()):.0f} s in all")
 
 
-# --- how it looks ----------------------------------------------------------------------------------------------------
+# --- what they have in common ----------------------------------------------------------------------------------------
 
 
 def _requester(folder: Path, timeout: float) -> Session:
@@ -312,35 +319,3 @@ def _running(asking: Session, collaboration: str | None) -> str:
         say = f"Say which COLLABORATION is meant of those that run now: {found}."
         raise InputError(say if found else "No collaboration is running now. Train one, or `serve` it.")
     return found[0]
-
-
-def _phases(told: dict[str, Any]) -> RenderableType:
-    table = pd.DataFrame(told["phases"], columns=["name", "answered", "waiting", "sent", "received", "seconds"])
-    table[["answered", "waiting"]] = table[["answered", "waiting"]].map(", ".join)
-    named = table.rename(columns={"name": "phase", "waiting": "waiting for"})
-    return as_table(named, f"{told['collaboration']}: {told['state']}", digits=".2f")
-
-
-def _show_status(told: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json({key: value for key, value in told.items() if key != "certificates"})
-        return
-    output.print(_phases(told))
-    connected, away = (", ".join(told.get(name, ())) or "–" for name in ("connected", "away"))
-    tell(f"Connected: {connected}. Away: {away}.")
-    if told.get("models"):
-        last = told["models"][-1]
-        dropped = ", ".join(f"{count} of {name}" for name, count in last["dropped"].items())
-        joined = f", of {last['records']} records that all parties hold (left out: {dropped})" if dropped else ""
-        tell(f"Training {last['number']}: {last['model']}{joined}.{_quality(last.get('quality'))}")
-
-
-def _quality(found: dict[str, Any] | None) -> str:
-    """How good a model is, in words."""
-    if found is None:
-        return ""
-    chance = "the most frequent class" if found["measure"] == "accuracy" else "the mean"
-    return (
-        f" Its {found['measure']} on {found['points']} records that a copy of it has not seen: {found['value']:.3f} "
-        f"({found['chance']:.3f} for whoever always says {chance})."
-    )

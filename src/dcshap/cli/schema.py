@@ -14,10 +14,9 @@ from dcshap.cli.columns import CategoryOption, Columns, DropOption, OnehotOption
 from dcshap.cli.console import JsonOption, command_group, note, print_json, print_table, tell
 from dcshap.cli.tables import KeepTextOption, Reader, SepOption, SqlOption, require_folder_of, show_unknown_categories
 from dcshap.exceptions import InputError, SchemaError
-from dcshap.schema import Category, Column, Date, Number
+from dcshap.schema import Category, Column, Number
 from dcshap.schema.coarsening import AT_LEAST, coarsen, merge
 from dcshap.schema.columns import column_codes
-from dcshap.schema.dates import date_of
 
 __all__ = ["schema"]
 
@@ -137,11 +136,11 @@ def _described(column: Column) -> dict[str, str]:
         return {"kind": "category", "values": labels + more + others, "typical": typical, "encoded as": encoded}
 
     def written(code: float) -> str:
-        return date_of(code, column.since) if isinstance(column, Date) else f"{code:g}"
+        return f"{code:g}" if type(column) is Number else str(column.cell(code))
 
     beyond = ", beyond counts as the nearer end" if column.clipped or column.knots else ""
     encoded = f"{len(column.knots)} hat functions" if column.knots else "a straight line"
-    kind = f"date: days since {column.since}" if isinstance(column, Date) else "number"
+    kind = f"{column.kind}: {column.unit}" if column.unit else column.kind
     values = f"{written(column.low)} to {written(column.high)}{beyond}"
     return {"kind": kind, "values": values, "typical": written(column.typical_code), "encoded as": encoded}
 

@@ -36,11 +36,12 @@ RECORDS_PER_SUM = 2  # with fewer records in common, a guest could solve its sum
 class Target:
     """What stands for labels in sums: one indicator per class, or the number scaled to −1 … 1.
 
-    It is made from all labels (n,) that the holder has, of records in common or not.
+    It is made from all labels (n,) that the holder has, of records in common or not. Where they are `weighted`, what
+    stands for a label is multiplied by its weight, and the weight itself stands beside a number.
     """
 
-    def __init__(self, labels: Array, *, classes: bool) -> None:
-        self.classes = classes
+    def __init__(self, labels: Array, *, classes: bool, weighted: bool = False) -> None:
+        self.classes, self.weighted = classes, weighted
         self._values = target_values(labels, classes=classes)
         if not classes and self._values[0] == self._values[1]:
             self._values = self._values + np.array([0.0, 1.0])
@@ -48,7 +49,7 @@ class Target:
     @property
     def width(self) -> int:
         """How many numbers stand for a label in sums with guests' columns."""
-        return len(self._values) if self.classes else 1
+        return len(self._values) if self.classes else 1 + self.weighted
 
     def responses(self, labels: Array) -> FloatArray:
         """As `Moments` takes them: (n, K), or (n, 2) for a number."""
@@ -56,9 +57,14 @@ class Target:
             return class_responses(labels, self._values)
         return number_responses(labels, low=float(self._values[0]), high=float(self._values[1]))
 
-    def columns(self, labels: Array) -> FloatArray:
-        """What guests' columns are multiplied with (n, width): the responses without the ones that everybody knows."""
+    def columns(self, labels: Array, weights: Array | None = None) -> FloatArray:
+        """What guests' columns are multiplied with (n, width): the responses without the ones that everybody knows.
+
+        Weights (n,) are taken as fractions of the largest one; a guest scales what it gets to its number of rows.
+        """
         responses = self.responses(labels)
+        if weights is not None:
+            return np.asarray(weights[:, None] / (weights.max() or 1.0) * responses)
         return responses if self.classes else responses[:, 1:]
 
 
@@ -80,8 +86,8 @@ def noisy_responses(
 class HolderSums:
     """The part of the party that holds the labels, for which responses (n, K) stand, with their noise."""
 
-    def __init__(self, party: str, responses: FloatArray) -> None:
-        self._party, self._responses = party, to_fixed(responses)
+    def __init__(self, party: str, responses: FloatArray, *, weighted: bool = False) -> None:
+        self._party, self._responses, self._weighted = party, to_fixed(responses), weighted
         self._dealt: HolderTriple | None = None
         self._columns: dict[str, MaskedColumns] = {}
 
@@ -115,7 +121,7 @@ class HolderSums:
         at = names.index(guest)
         mask = expand(seed_for(self._dealt.seed, guest), "B", *self._responses.shape)
         share = second_share(self._columns[guest].words, mask, self._dealt.shares[ends[at] : ends[at + 1]])
-        return LabelSums(self._party, self._responses - mask, share)
+        return LabelSums(self._party, self._responses - mask, share, self._weighted)
 
 
 class GuestSums:
@@ -126,6 +132,7 @@ class GuestSums:
         self._columns = to_fixed(np.concatenate([np.ones((len(encoded), 1)), encoded], axis=1))
         self._seed: bytes | None = None
         self._sums: FloatArray | None = None
+        self._weighted = False
 
     def take_triple(self, message: GuestTriple) -> None:
         """Take what the analyst dealt."""
@@ -147,21 +154,37 @@ class GuestSums:
         own = first_share(self._columns, message.masked, self.seed)
         if message.share.shape != own.shape:
             raise ProtocolError(f"A share of the sums must have the shape {own.shape}. Got {message.share.shape}.")
-        self._sums = from_fixed(own + message.share)
+        self._sums, self._weighted = from_fixed(own + message.share), message.weighted
 
     def moments(self, products: FloatArray, *, classes: bool) -> Moments:
         """The guest's moments: its sums with the labels, and its own `[1 X]ᵀ[1 X]` (p + 1, p + 1)."""
         if self._sums is None:
             raise ProtocolError(f"Party {self._party!r} must get its sums with the labels first.")
+        sums = self._sums
+        if self._weighted:
+            sums, products = _about_weighted_mean(sums, products, classes=classes)
         n_rows, totals = products[0, 0], products[0]
         if not classes:
-            total = self._sums[0, 0]
+            total = sums[0, -1]
             # The target's spread only scales the direction that is found, so nobody needs to know it.
             responses = np.array([[n_rows, total], [total, n_rows]])
-            return Moments(responses, np.stack([totals[1:], self._sums[1:, 0]]), products[1:, 1:], classes=False)
-        kept = self._sums[:, self._sums[0] > 0.5]  # classes that have rows
+            return Moments(responses, np.stack([totals[1:], sums[1:, -1]]), products[1:, 1:], classes=False)
+        kept = sums[:, sums[0] > 0.5]  # classes that have rows
         if not kept.size:
             raise ProtocolError("The sums with the labels must be of some rows. They are of none.")
         # Over all classes they add up to what the guest knows of its own rows, but for noise and rounding.
         kept = kept + (totals[:, None] - kept.sum(axis=1, keepdims=True)) / kept.shape[1]
         return Moments(np.diag(kept[0]), kept[1:].T, products[1:, 1:], classes=True)
+
+
+def _about_weighted_mean(sums: FloatArray, products: FloatArray, *, classes: bool) -> tuple[FloatArray, FloatArray]:
+    """A guest's weighted sums for its number of rows, and its `[1 X]ᵀ[1 X]` about the weighted mean.
+
+    The guest does not know the weights, so the covariance of its columns is that of the rows as they are.
+    """
+    counted = sums.sum(axis=1) if classes else sums[:, 0]  # of [1 X], by weights
+    if not counted[0] > 0:
+        raise ProtocolError("The weights of the records in common must add up to more than 0. They do not.")
+    n_rows, mean, weighted = products[0, 0], products[0] / products[0, 0], counted / counted[0]
+    moved = products + n_rows * (np.outer(weighted, weighted) - np.outer(mean, mean))
+    return sums * (n_rows / counted[0]), moved

@@ -278,6 +278,7 @@ class LabelSums(Message):
     party: str
     masked: Integers
     share: Integers
+    weighted: bool = False  # whether records count with their weights in these sums
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dcshap._typing import FloatArray
+from dcshap._typing import Array, FloatArray
 from dcshap.exceptions import InputError
 
-__all__ = ["Pseudonyms", "Records", "identifiers", "in_one_order", "pseudonyms"]
+__all__ = ["Pseudonyms", "Records", "identifiers", "in_one_order", "labelled_records", "pseudonyms"]
 
 Pseudonyms = npt.NDArray[np.void]  # 16 bytes each
 
@@ -45,6 +45,18 @@ def identifiers(table: Any) -> list[str]:
             f"Record identifiers must differ. {repeated} rows repeat one. Drop or number the repeated records."
         )
     return names
+
+
+def labelled_records(y: Any, labels: Array, names: Sequence[str], *, party: str) -> list[str]:
+    """The identifiers that labels (n,) belong to: those of a Series' own index, or of the table's rows."""
+    if isinstance(y, pd.Series):
+        return identifiers(y)
+    if len(labels) == len(names):
+        return list(names)
+    raise InputError(
+        f"Party {party!r} must have one label per row, or labels with an index. Got {len(names)} rows and "
+        f"{len(labels)} labels."
+    )
 
 
 def _as_text(identifier: Any) -> str:

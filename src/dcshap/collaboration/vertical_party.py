@@ -6,7 +6,6 @@ import hashlib
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
-import pandas as pd
 
 from dcshap._machine import random_bytes
 from dcshap._typing import Array, BoolArray, FloatArray
@@ -28,7 +27,7 @@ from dcshap.collaboration.messages import (
 from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.randomness import derived_seed
-from dcshap.collaboration.records import Pseudonyms, Records, identifiers, pseudonyms
+from dcshap.collaboration.records import Pseudonyms, Records, labelled_records, pseudonyms
 from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.span import common_span, n_predictive
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
@@ -101,16 +100,8 @@ class VerticalParty(Party):
         if y is None:
             return
         labels = as_labels(y)
-        if isinstance(y, pd.Series):
-            labelled = identifiers(y)
-        elif len(labels) == len(names):
-            labelled = names
-        else:
-            raise InputError(
-                f"Party {self.name!r} must have one label per row, or labels with an index. Got {len(names)} rows and "
-                f"{len(labels)} labels."
-            )
-        self._labels, self._weights = (labelled, labels), np.zeros(0) if weights is None else weights
+        self._labels = labelled_records(y, labels, names, party=self.name), labels
+        self._weights = np.zeros(0) if weights is None else weights
         self.target = target_name(y)
 
     def send_pseudonyms(self, to: str) -> RecordPseudonyms:  # noqa: ARG002 - there is one analyst
@@ -174,6 +165,11 @@ class VerticalParty(Party):
         """The labels (n,) of the records in common."""
         return self._of_common(None if self._labels is None else self._labels[1])
 
+    @property
+    def _common_weights(self) -> FloatArray | None:
+        """How many records each record in common counts as (n,); None where all count alike."""
+        return self._of_common(self._weights) if len(self._weights) else None
+
     def _of_common(self, values: Array | None) -> Array:
         """Those of labels, or of their weights, that belong to the records in common, in their order."""
         if self._labels is None or values is None:
@@ -213,13 +209,10 @@ class VerticalParty(Party):
 
     def receive_holder_triple(self, message: HolderTriple) -> None:
         """As the party with the labels: take the random numbers to mask them with."""
-        responses = noisy_responses(
-            self._target().columns(self.labels),
-            self.common.identifiers,
-            fraction=self.agreement.noise,
-            private_seed=self.private_seed,
-        )
-        self._holder_sums = HolderSums(self.name, responses)
+        columns, names = self._target().columns(self.labels, self._common_weights), self.common.identifiers
+        noise, seed = self.agreement.noise, self.private_seed
+        responses = noisy_responses(columns, names, fraction=noise, private_seed=seed)
+        self._holder_sums = HolderSums(self.name, responses, weighted=self._target().weighted)
         self._holder_sums.take_triple(message)
 
     def receive_guest_triple(self, message: GuestTriple) -> None:
@@ -247,13 +240,15 @@ class VerticalParty(Party):
         """The moments of the party's own columns and the labels."""
         classes = self.agreement.task == "classes"
         if self._labels is not None:
-            return Moments.of(self._encoded(), self._target().responses(self.labels), classes=classes)
+            responses = self._target().responses(self.labels)
+            return Moments.of(self._encoded(), responses, classes=classes, weights=self._common_weights)
         return self._as_guest().moments(moment_matrix(self._encoded()), classes=classes)
 
     def _target(self) -> Target:
         if self._labels is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
-        return Target(self._labels[1], classes=self.agreement.task == "classes")
+        classes, weighted = self.agreement.task == "classes", len(self._weights) > 0
+        return Target(self._labels[1], classes=classes, weighted=weighted)
 
     def _as_holder(self) -> HolderSums:
         if self._holder_sums is None:

@@ -13,9 +13,9 @@ from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.collaborations.estimator import for_each
 from dcshap.exceptions import InputError
 from dcshap.schema import Absent, Schema
-from dcshap.shapley.game.players import Groups, grouping
+from dcshap.shapley.game.players import Groups, named_groups
 
-__all__ = ["components_of", "records_of", "require_holder", "require_references", "require_tables", "split_groups"]
+__all__ = ["components_of", "groups_asked", "records_of", "require_holder", "require_references", "require_tables"]
 
 
 def require_tables(X: Any, schema: Schema | None) -> Mapping[str, Any]:
@@ -75,31 +75,19 @@ def require_holder(X: Mapping[str, Any], y: Any, label_party: str | None) -> str
     return holder
 
 
-def split_groups(
-    groups: Groups | None, parties: Mapping[str, VerticalParty], *, view: str, across: bool
-) -> tuple[tuple[str, ...], dict[str, Groups]]:
-    """The names of groups of columns, and each party's part of them; nothing where columns are not grouped.
+def groups_asked(groups: Groups | None, parties: Mapping[str, VerticalParty], *, view: str) -> dict[str, list[str]]:
+    """Groups of columns by name, of which each must have one; nothing where columns are not grouped.
 
-    With `across`, a group may have columns of several parties. In a party's `view` others' columns need no group.
+    For one party's `view` it is enough to group its own: groups of others' columns alone are left out.
     """
     if groups is None:
-        return (), {}
-    holder = {column: name for name, party in parties.items() for column in party.agreement.schema.names}
+        return {}
+    every = [column for party in parties.values() for column in party.agreement.schema.names]
+    own = list(parties[view].agreement.schema.names) if view in parties else every
     named = {each for group in (groups.values() if isinstance(groups, Mapping) else groups) for each in group}
-    alone = [column for column in holder if holder[column] == view]
-    columns = alone if alone and not named & (set(holder) - set(alone)) else list(holder)
-    players = grouping(groups, columns, what="groups", of="column")
-    parts: dict[str, dict[str, list[str]]] = {}
-    for name, members in zip(players.names, players.members, strict=True):
-        owners = sorted({holder[columns[at]] for at in members})
-        if len(owners) > 1 and not across:
-            raise InputError(
-                f"In a party's view a group must hold columns of one party. {name!r} has columns of {owners}: split "
-                f"it, or use view='full' with index='shapley' (Algorithm 3)."
-            )
-        for at in members:
-            parts.setdefault(holder[columns[at]], {}).setdefault(name, []).append(columns[at])
-    return players.names, dict(parts)
+    columns = every if named & set(every) - set(own) else own
+    found = named_groups(groups, columns, what="groups", of="column")
+    return {name: members for name, members in found.items() if set(members) & set(own)}
 
 
 def require_references(reference: Any, parties: Mapping[str, VerticalParty]) -> Mapping[str, pd.DataFrame]:

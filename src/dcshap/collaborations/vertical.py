@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self, Unpack
 
@@ -31,6 +31,7 @@ from dcshap.exceptions import InputError, ModelError, ProtocolError
 from dcshap.explanation.answering import AnsweringAnalyst, AnsweringParty, Asking
 from dcshap.explanation.background import N_BACKGROUND
 from dcshap.explanation.disclosures import Request
+from dcshap.explanation.enclosure import Enclosure, enclosed
 from dcshap.explanation.engine import RowOptions, parts_of
 from dcshap.explanation.reference import kind_of
 from dcshap.explanation.statement import PartyExplanation
@@ -139,8 +140,8 @@ class VerticalCollaboration(CollaborationEstimator):
         label_party : str, optional
             Who holds the labels; the first party by default.
         sample_weight : array of shape (n,), optional
-            How many records each counts as when the model is trained, in the labels' order. The analyst sees them.
-            Spans are found without them: a guest does not know them, and could not weigh its own columns.
+            How many records each counts as, in the labels' order. The analyst sees them. A guest gets its sums with
+            the labels by weight, and with them what the weights add up to.
         refit_span : bool, default False
             Find new maps. Who has seen records through two maps knows more of them than through one.
         """
@@ -297,15 +298,14 @@ class VerticalCollaboration(CollaborationEstimator):
             raise InputError("`merged` belongs to Algorithm 4: one party's view, with index='shapley'.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
         groups, absent, engine = parts_of(options)
-        players, own = held_columns.split_groups(groups, self.parties_, view=view, across=protocol is ALGORITHM_3)
-        with_it = {name: {"rows": (rows or {}).get(name), "groups": own.get(name), **engine} for name in self.parties_}
-        analyst = AnsweringAnalyst(self.analyst_, **engine)
+        asked = Enclosure(groups=held_columns.groups_asked(groups, self.parties_, view=view))
+        with_it = {name: {"rows": (rows or {}).get(name), **engine} for name in self.parties_}
         if protocol is not ALGORITHM_3:
             self._share_model()
+        analyst = AnsweringAnalyst(self.analyst_, **engine)
         what = {"view": view, "merged": merged, "n_background": n_background}
-        what |= {"reference": reference} if rows is None else {"reference": "given"}
-        held = self._records(X, **absent)
-        explained = self._ask(held, protocol, analyst, with_it, players, **what).explanation()
+        what["reference"] = reference if rows is None else "given"
+        explained = self._ask(self._records(X, **absent), protocol, analyst, with_it, asked, **what).explanation()
         targets = [party.target for party in self.parties_.values() if party.target]
         return replace(explained, reference_choice=kind_of(reference)).of_target(next(iter(targets), None))
 
@@ -317,17 +317,16 @@ class VerticalCollaboration(CollaborationEstimator):
         protocol: Protocol,
         analyst: AnsweringAnalyst,
         with_it: Mapping[str, Mapping[str, Any]] | None = None,
-        players: Sequence[str] = (),
+        enclosure: Enclosure | None = None,
         **what: Any,
     ) -> Asking:
         """Have the parties, with what each is to answer with, and the analyst answer a request for records."""
         if protocol is PREDICT and not all(map(len, held.values())):
             raise InputError("At least one record must be asked for. Got none.")
         records = next(iter(held.values())).identifiers
-        request = Request(
-            "", new_identifier(), "", self.analyst_.run, protocol.name, tuple(records), **({"view": FULL} | what)
-        )
-        asking = Asking(request, list(self.parties_), players)
+        about = ("", new_identifier(), "", self.analyst_.run, protocol.name, tuple(records))
+        request = enclosed(Request(*about, **({"view": FULL} | what)), enclosure or Enclosure())
+        asking = Asking(request, list(self.parties_))
         roles: dict[str, Any] = {
             name: AnsweringParty(party, held[name], request, **(with_it or {}).get(name, {}))
             for name, party in self.parties_.items()

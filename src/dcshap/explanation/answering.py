@@ -27,7 +27,14 @@ from dcshap.explanation.disclosures import (
     RecordVectors,
     Request,
 )
-from dcshap.explanation.enclosure import Enclosure, enclosure_of, require_what_if, without_enclosure
+from dcshap.explanation.enclosure import (
+    Enclosure,
+    enclosure_of,
+    own_groups,
+    require_columns,
+    require_what_if,
+    without_enclosure,
+)
 from dcshap.explanation.engine import EngineOptions
 from dcshap.explanation.joint import disclose_columns, explain_all, record_part, with_parts
 from dcshap.explanation.receipt import Signer, receipt_of
@@ -50,8 +57,6 @@ class AnsweringParty:
     request : Request
     rows : table of shape (m, M_k), optional
         What to compare with, instead of what the request names.
-    groups : list of lists of columns, or dict of name to columns, optional
-        The party's own columns that are one player together.
     signer : Signer, optional
         Signs receipts; by default with the key that the party keeps.
     what_if : bool
@@ -67,13 +72,13 @@ class AnsweringParty:
         request: Request,
         *,
         rows: Any = None,
-        groups: Groups | None = None,
         signer: Signer | None = None,
         what_if: bool = False,
         **options: Any,
     ) -> None:
         self._party, self._records, self._request, self._options = party, records, without_enclosure(request), options
-        self._groups, self._signer, self._what_if, self._enclosure = groups, signer, what_if, Enclosure()
+        self._signer, self._what_if, self._enclosure = signer, what_if, Enclosure()
+        self._groups: Groups | None = None
         self._against: dict[str, Any] = {
             "reference": request.reference if rows is None else rows,
             "n_background": request.n_background,
@@ -86,6 +91,7 @@ class AnsweringParty:
         self._enclosure = enclosure_of(message)
         if self._enclosure.changes:
             require_what_if(message, self._party.name, allowed=self._what_if)
+        self._groups = own_groups(message, self._party.agreement.schema.names, party=self._party.name)
 
     def send_forward(self, to: str) -> Request:  # noqa: ARG002 - everybody sees the same request
         """The request, for the parties whose vectors this party's view needs."""
@@ -186,11 +192,11 @@ class AnsweringAnalyst:
 class Asking:
     """Whoever asks: sends the request, and makes one explanation of the answers.
 
-    Features are shown in the order of the parties, and groups of columns, where there are any, in that of the players.
+    Features are shown in the order of the parties, after the groups of columns, where there are any.
     """
 
-    def __init__(self, request: Request, parties: Sequence[str], players: Sequence[str] = ()) -> None:
-        self.request, self._parties, self._players = request, parties, players
+    def __init__(self, request: Request, parties: Sequence[str]) -> None:
+        self.request, self._parties, self._groups = request, parties, enclosure_of(request).groups
         self._answers: dict[str, PartyExplanation] = {}
         self.receipts: dict[str, tuple[str, ...]] = {}
         self._parts: dict[str, RecordPart] = {}
@@ -221,8 +227,12 @@ class Asking:
     def explanation(self) -> PartyExplanation:
         """The explanation that was asked for, once all answers are there."""
         if self._values is not None:
-            together = with_parts(self._values, [self._parts[name] for name in self._parties], self._players)
+            parts = [self._parts[name] for name in self._parties]
+            require_columns(self._groups, [column for part in parts for column in part.data.columns])
+            together = with_parts(self._values, parts, self._groups)
             return replace(together, reference_choice=self.request.reference)
-        if self.request.view == FULL:
-            return unite_views({name: self._answers[name] for name in self._parties})
-        return self._answers[self.request.view]
+        if self.request.view != FULL:
+            return self._answers[self.request.view]
+        views = {name: self._answers[name] for name in self._parties}
+        require_columns(self._groups, [column for view in views.values() for column in view.data.columns])
+        return unite_views(views)

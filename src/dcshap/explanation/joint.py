@@ -6,7 +6,7 @@ Each party sends what its columns add to the analyst (`disclose_columns`), which
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -171,10 +171,11 @@ def record_part(
 
 
 def with_parts(
-    explained: PartyExplanation, parts: Sequence[RecordPart], players: Sequence[str] = ()
+    explained: PartyExplanation, parts: Sequence[RecordPart], groups: Mapping[str, Sequence[str]]
 ) -> PartyExplanation:
-    """An explanation together with the record and the reference; players as given, else columns as in the parts."""
-    names = players or [name for part in parts for name in part.data.columns]
+    """An explanation together with the record and the reference; groups first, then columns as in the parts."""
+    grouped = {column for members in groups.values() for column in members}
+    names = [*groups, *(name for part in parts for name in part.data.columns if name not in grouped)]
     order = [explained.feature_names.index(name) for name in names]
     return replace(
         explained,

@@ -25,6 +25,7 @@ from dcshap.federation.site.admission import viewers_of
 from dcshap.protocol import Answered, Cast, Node, Step
 from dcshap.protocol.carrier import all_or_error
 from dcshap.protocol.steps import ALGORITHM_3, ALGORITHM_4, PARTY_VIEWS, PREDICT, Protocol
+from dcshap.shapley.game.players import Groups, named_groups
 
 __all__ = ["Exchange", "Requester"]
 
@@ -73,13 +74,18 @@ class Requester:
         merged: bool = False,
         reference: str = "anchor",
         n_background: int = N_BACKGROUND,
+        groups: Groups | None = None,
     ) -> PartyExplanation:
-        """Explain the predictions of records, given by their identifiers; as `VerticalCollaboration.explain`."""
+        """Explain the predictions of records, given by their identifiers; as `VerticalCollaboration.explain`.
+
+        A requester does not know all columns: those in none of the `groups` are players of their own.
+        """
         if index not in ("shapley", "owen"):
             raise InputError(f"`index` must be 'shapley' or 'owen'. Got {index!r}.")
         protocol = PARTY_VIEWS if index == "owen" else ALGORITHM_3 if view == FULL else ALGORITHM_4
         against: dict[str, Any] = {"reference": reference, "n_background": n_background}
-        return self._ask(protocol, records, view=view, merged=merged, **against).explanation()
+        enclosure = Enclosure(groups=_by_name(groups or {}))
+        return self._ask(protocol, records, enclosure=enclosure, view=view, merged=merged, **against).explanation()
 
     def explain_signed(
         self,
@@ -146,6 +152,13 @@ class Requester:
         Node(REQUESTER, protocol, cast, [asking], post).conduct()
         self.timings = {"whole": post.seconds, "parties": office.seconds}
         return asking
+
+
+def _by_name(groups: Groups) -> dict[str, list[str]]:
+    """Groups of columns by name, no column twice."""
+    members = groups.values() if isinstance(groups, Mapping) else groups
+    columns = list(dict.fromkeys(str(column) for each in members for column in each))
+    return named_groups(groups, columns, what="groups", of="column")
 
 
 class _RequesterPost(Post):

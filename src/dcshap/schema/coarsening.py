@@ -16,7 +16,8 @@ import pandas as pd
 from dcshap._tables import as_frame
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError, SchemaError, TableWarning
-from dcshap.schema.columns import Category, Column, Date, Label, Number, column_codes
+from dcshap.schema.clock import DAY
+from dcshap.schema.columns import Category, Column, Date, Label, Number, Time, column_codes
 from dcshap.schema.dates import date_of, day_of
 from dcshap.schema.dictionary import Schema
 from dcshap.schema.knots import choose_knots
@@ -72,7 +73,9 @@ def _coarse_number(column: Number, codes: FloatArray, at_least: int) -> Number |
         low, high, typical, knots = _coarse_days(column, codes, *ends)
     else:
         step = 10.0 ** np.floor(np.log10((ends[1] - ends[0]) / 10))
+        step = max(step, 1.0) if isinstance(column, Time) else step
         low, high = _rounded(np.floor(ends[0] / step), step), _rounded(np.ceil(ends[1] / step), step)
+        high = min(high, DAY) if isinstance(column, Time) else high
         inside = np.clip(codes, low, high)
         typical = _rounded(np.rint(np.median(inside) / step), step)
         chosen = choose_knots(inside, len(column.knots), low=low, high=high)
@@ -178,7 +181,7 @@ def _merged(columns: Sequence[Column]) -> Column:
     typical = float(np.median([column.typical_code for column in numbers]))
     knots = first.knots if all((c.knots, c.low, c.high) == (first.knots, low, high) for c in numbers) else ()
     clipped = any(column.clipped for column in numbers)
-    if isinstance(first, Date):
+    if isinstance(first, Date | Time):
         typical = float(np.rint(typical))
     return replace(first, low=low, high=high, typical=typical, knots=knots, clipped=clipped, sensitive=sensitive)
 

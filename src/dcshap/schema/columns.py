@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
 from dcshap._typing import Array, FloatArray
 from dcshap.exceptions import SchemaError
+from dcshap.schema.clock import DAY, as_minutes, clock_of, minute_of
 from dcshap.schema.dates import SINCE, as_days, date_of, day_of
 from dcshap.schema.kinds import rows_text
 
@@ -22,6 +23,7 @@ __all__ = [
     "Encoding",
     "Label",
     "Number",
+    "Time",
     "Unknown",
     "code_misfit",
     "column_codes",
@@ -53,6 +55,10 @@ class Number:
     clipped: bool = False
     sensitive: bool = False
 
+    kind: ClassVar[str] = "number"
+    plural: ClassVar[str] = "numbers"
+    misfit: ClassVar[str] = "are none"  # what is said of values that the column cannot hold
+
     def __post_init__(self) -> None:
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
             raise SchemaError(
@@ -69,9 +75,9 @@ class Number:
 
     def to_dict(self) -> dict[str, Any]:
         """What a YAML file says of the column."""
-        entry: dict[str, Any] = {"kind": "number", "low": plain_number(self.low), "high": plain_number(self.high)}
-        entry |= {} if self.typical is None else {"typical": plain_number(self.typical)}
-        entry |= {"knots": [plain_number(knot) for knot in self.knots]} if self.knots else {}
+        entry: dict[str, Any] = {"kind": self.kind, "low": self.cell(self.low), "high": self.cell(self.high)}
+        entry |= {} if self.typical is None else {"typical": self.cell(self.typical)}
+        entry |= {"knots": [self.cell(knot) for knot in self.knots]} if self.knots else {}
         entry |= {"clipped": True} if self.clipped else {}
         return entry | ({"sensitive": True} if self.sensitive else {})
 
@@ -80,6 +86,21 @@ class Number:
         """The typical value, or the middle of the range."""
         return (self.low + self.high) / 2 if self.typical is None else self.typical
 
+    @property
+    def unit(self) -> str:
+        """What is counted, in words; nothing of a plain number."""
+        return ""
+
+    def read(self, values: pd.Series[Any]) -> FloatArray:
+        """The numbers (n,) that cells stand for; NaN for a cell that is missing or none."""
+        if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
+            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return _numbers_of(values)
+
+    def cell(self, code: float) -> Any:
+        """How a number is written in a cell, and in a schema."""
+        return plain_number(code)
+
 
 @dataclass(frozen=True)
 class Date(Number):
@@ -87,17 +108,57 @@ class Date(Number):
 
     since: str = SINCE
 
+    kind: ClassVar[str] = "date"
+    plural: ClassVar[str] = "dates"
+    misfit: ClassVar[str] = "are no dates that can be read in one way only"
+
     def __post_init__(self) -> None:
         day_of(self.since)
         super().__post_init__()
 
     def to_dict(self) -> dict[str, Any]:
         """What a YAML file says of the column; days are written as dates."""
-        entry = super().to_dict() | {"kind": "date"}
-        for key in ("low", "high", "typical"):
-            entry |= {key: date_of(entry[key], self.since)} if key in entry else {}
-        entry |= {"knots": [date_of(knot, self.since) for knot in self.knots]} if self.knots else {}
-        return entry | {"since": self.since}
+        return super().to_dict() | {"since": self.since}
+
+    @property
+    def unit(self) -> str:
+        """Days, and since when."""
+        return f"days since {self.since}"
+
+    def read(self, values: pd.Series[Any]) -> FloatArray:
+        """Days (n,) since the agreed date."""
+        return as_days(values, self.since)
+
+    def cell(self, code: float) -> str:
+        """The date of a number of days."""
+        return date_of(code, self.since)
+
+
+@dataclass(frozen=True)
+class Time(Number):
+    """A column of times of day, which become minutes since midnight: 23:59 and 00:00 are far from each other."""
+
+    kind: ClassVar[str] = "time"
+    plural: ClassVar[str] = "times of day"
+    misfit: ClassVar[str] = "cannot be read as one (HH:MM)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.low < 0 or self.high > DAY:
+            raise SchemaError(f"Column {self.name!r}: times of day must lie between 00:00 and 24:00.")
+
+    @property
+    def unit(self) -> str:
+        """Minutes, and since when."""
+        return "minutes since midnight"
+
+    def read(self, values: pd.Series[Any]) -> FloatArray:
+        """Minutes (n,) since midnight."""
+        return as_minutes(values)
+
+    def cell(self, code: float) -> str:
+        """The time of a number of minutes."""
+        return clock_of(code)
 
 
 @dataclass(frozen=True)
@@ -159,6 +220,7 @@ Column = Number | Category
 _KEYS = {
     "number": {"low", "high", "knots", "clipped"},
     "date": {"low", "high", "knots", "clipped", "since"},
+    "time": {"low", "high", "knots", "clipped"},
     "category": {"categories", "encoding", "rest"},
 }
 
@@ -167,7 +229,7 @@ def column_from_dict(name: str, entry: Any) -> Column:
     """The column that `to_dict` wrote."""
     kind = entry.get("kind") if isinstance(entry, Mapping) else None
     if not isinstance(kind, str) or kind not in _KEYS:
-        raise SchemaError(f"Column {name!r} must say kind: number, kind: date or kind: category.")
+        raise SchemaError(f"Column {name!r} must say kind: number, date, time or category.")
     allowed = {"kind", "typical", "sensitive"} | _KEYS[kind]
     extra = sorted(set(map(str, entry)) - allowed)
     if extra:
@@ -180,7 +242,7 @@ def column_from_dict(name: str, entry: Any) -> Column:
         if isinstance(error, SchemaError):
             raise
         raise SchemaError(
-            f"Column {name!r}: a number or date needs low and high, a category needs a list of categories."
+            f"Column {name!r}: a number, date or time needs low and high, a category needs a list of categories."
         ) from error
 
 
@@ -194,12 +256,12 @@ def _number_from_dict(name: str, entry: Mapping[str, Any]) -> Number:
     clipped, sensitive = bool(entry.get("clipped", False)), bool(entry.get("sensitive", False))
     since = entry.get("since", SINCE)
     since = since if isinstance(since, str) else since.isoformat()  # YAML reads a date of its own
-    as_number = (lambda date: day_of(date, since)) if entry["kind"] == "date" else float
-    typical = None if entry.get("typical") is None else as_number(entry["typical"])
-    low, high, knots = as_number(entry["low"]), as_number(entry["high"]), tuple(map(as_number, entry.get("knots", ())))
+    read = {"date": lambda date: day_of(date, since), "time": minute_of, "number": float}[entry["kind"]]
+    typical = None if entry.get("typical") is None else read(entry["typical"])
+    low, high, knots = read(entry["low"]), read(entry["high"]), tuple(map(read, entry.get("knots", ())))
     if entry["kind"] == "date":
         return Date(name, low, high, typical, knots, clipped, sensitive, since)
-    return Number(name, low, high, typical, knots, clipped, sensitive)
+    return (Time if entry["kind"] == "time" else Number)(name, low, high, typical, knots, clipped, sensitive)
 
 
 def code_misfit(column: Column, codes: FloatArray) -> str | None:
@@ -224,30 +286,22 @@ def column_median(column: Column, codes: FloatArray) -> float:
 
 
 def column_codes(column: Column, values: pd.Series[Any], *, unknown: Unknown = "error") -> FloatArray:
-    """Numbers as they are, dates as days, categories as the position in their list; NaN where missing.
+    """Numbers as they are, dates as days, times as minutes, categories as the position in their list; NaN if missing.
 
     Values that do not fit, text among numbers or no category of the column, are refused with a SchemaError. With
     `unknown="reference"` they count as missing.
     """
-    if isinstance(column, Date):
-        codes, what = as_days(values, column.since), "are no dates that can be read in one way only"
-    elif isinstance(column, Number):
-        if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
-            return values.to_numpy(dtype=np.float64, na_value=np.nan)
-        codes, what = _numbers_of(values), "are none"
-    else:
-        codes, what = _positions(column, values), f"are none of its {len(column.categories)} categories"
+    codes = column.read(values) if isinstance(column, Number) else _positions(column, values)
     nothing = np.isnan(codes)
     if unknown != "error" or not nothing.any():
         return codes
     misfit = nothing & values.notna().to_numpy()
     if misfit.any():
+        if isinstance(column, Number):
+            must, what = f"must hold {column.plural}; it ", column.misfit
+        else:
+            must, what = "", f"are none of its {len(column.categories)} categories"
         where = f"{int(misfit.sum())} values that {what} ({rows_text(misfit)})"
-        must = (
-            ""
-            if isinstance(column, Category)
-            else f"must hold {'dates' if isinstance(column, Date) else 'numbers'}; it "
-        )
         raise SchemaError(f"column {column.name!r} {must}has {where}")
     return codes
 

@@ -39,7 +39,6 @@ from dcshap.exceptions import InputError, SchemaError, TableWarning
 from dcshap.schema.columns import (
     Category,
     Column,
-    Date,
     Encoding,
     Number,
     Unknown,
@@ -48,7 +47,6 @@ from dcshap.schema.columns import (
     column_from_dict,
     column_median,
 )
-from dcshap.schema.dates import date_of
 from dcshap.schema.discovery import column_differences, column_from_tables, require_names
 from dcshap.schema.kinds import without_identifiers
 from dcshap.schema.knots import n_knots
@@ -64,7 +62,7 @@ class Schema:
 
     Parameters
     ----------
-    columns : tuple of Number, Date or Category
+    columns : tuple of Number, Date, Time or Category
         In the order in which plain arrays hold them.
     """
 
@@ -235,7 +233,7 @@ class Schema:
     # --- tables to codes and back ------------------------------------------------------------------------
 
     def codes(self, table: Any, *, missing: Missing = "error", unknown: Unknown = "error") -> FloatArray:
-        """A table as numbers: categories as the position in their list, dates as days, missing values as NaN.
+        """A table as numbers: categories as their position in the list, dates as days, times as minutes, gaps as NaN.
 
         Columns that are not in the schema are ignored, with a warning.
 
@@ -272,8 +270,8 @@ class Schema:
             if isinstance(column, Category):
                 whole = np.where(np.isnan(codes[:, j]), -1, np.rint(codes[:, j])).astype(np.int64)
                 columns[column.name] = pd.Categorical.from_codes(whole, dtype=column.dtype)
-            elif isinstance(column, Date):
-                columns[column.name] = [None if np.isnan(d) else date_of(d, column.since) for d in codes[:, j]]
+            elif type(column) is not Number:
+                columns[column.name] = [None if np.isnan(code) else column.cell(code) for code in codes[:, j]]
         return pd.DataFrame(columns)
 
     def median(self, codes: FloatArray) -> FloatArray:

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dcshap.exceptions import SchemaError, TableWarning
-from dcshap.schema.columns import Category, Column, Date, Encoding, Label, Number, column_codes, plain_number
-from dcshap.schema.dates import as_days
+from dcshap.schema.columns import Category, Column, Date, Encoding, Label, Number, Time, column_codes, plain_number
 from dcshap.schema.kinds import alike_names, kind_of, no_numbers, rows_text, warn_of_spellings
 from dcshap.schema.knots import choose_knots, robust_range
 
@@ -42,8 +41,9 @@ def column_from_tables(
         return _category_from(name, present, encoding)
     if len(found) > 1:
         raise SchemaError(_mixed(name, tables, kinds))
-    if found == {"date"}:
-        return _date_from(name, present, knots=knots, robust=robust)
+    if found <= {"date", "time"}:
+        kind = Date(name, 0, 1) if found == {"date"} else Time(name, 0, 1)
+        return _in_whole_units(kind, present, knots=knots, robust=robust)
     finite = [values[np.isfinite(values.to_numpy(np.float64, na_value=np.nan))] for values in present]
     values = np.concatenate([part.to_numpy(np.float64) for part in finite])
     if not len(values):
@@ -55,7 +55,7 @@ def column_from_tables(
 
 def _mixed(name: str, tables: Mapping[str, pd.DataFrame], kinds: Mapping[str, Any]) -> str:
     """Which tables hold which kind of values; where one has text among numbers, how much of it."""
-    words = {"number": "numbers", "category": "categories", "date": "dates"}
+    words = {"number": "numbers", "category": "categories", "date": "dates", "time": "times of day"}
     found = [words[kind] for kind in words if kind in kinds.values()]
     text = f"Column {name!r} holds {found[0]} for some and {found[-1]} for others: {dict(kinds)}."
     for party, frame in tables.items():
@@ -75,16 +75,17 @@ def _no_numbers(party: str, values: pd.Series[Any]) -> str:
     )
 
 
-def _date_from(name: str, present: Sequence[pd.Series[Any]], *, knots: int, robust: bool) -> Date:
-    """Whole days: a range of moments would show single rows' times."""
-    days = np.concatenate([as_days(values) for values in present])
-    days = days[~np.isnan(days)]
-    low, high = robust_range(days) if robust else (float(days.min()), float(days.max()))
+def _in_whole_units(column: Number, present: Sequence[pd.Series[Any]], *, knots: int, robust: bool) -> Number:
+    """Days or minutes: a range of moments would show single rows' times."""
+    values = np.concatenate([column.read(each) for each in present])
+    values = values[~np.isnan(values)]
+    low, high = robust_range(values) if robust else (float(values.min()), float(values.max()))
     low, high = float(np.floor(low)), float(np.ceil(high))
-    chosen = choose_knots(np.floor(days), knots, low=low, high=high) if knots and low < high else ()
+    chosen = choose_knots(np.floor(values), knots, low=low, high=high) if knots and low < high else ()
     whole = np.unique(np.rint(chosen)).tolist() if chosen else []
-    typical = float(np.clip(np.rint(np.median(days)), low, high))
-    return Date(name, low, high, typical, tuple(whole) if len(whole) >= 3 else (), robust)
+    typical = float(np.clip(np.rint(np.median(values)), low, high))
+    found = tuple(whole) if len(whole) >= 3 else ()
+    return replace(column, low=low, high=high, typical=typical, knots=found, clipped=robust)
 
 
 def _category_from(name: str, present: Sequence[pd.Series[Any]], encoding: Encoding) -> Category:

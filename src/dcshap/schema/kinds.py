@@ -1,10 +1,10 @@
-"""What the values of a column look like: numbers, dates or categories, identifiers or free text."""
+"""What the values of a column look like: numbers, dates, times or categories, identifiers or free text."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ import pandas as pd
 from dcshap._tables import as_frame
 from dcshap._typing import BoolArray
 from dcshap.exceptions import TableWarning
+from dcshap.schema.clock import holds_times
 from dcshap.schema.dates import holds_ambiguous_dates, holds_dates
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
     "without_identifiers",
 ]
 
-Kind = Literal["number", "date", "category"]
+Kind = Literal["number", "date", "time", "category"]
 
 # An identifier or free text has more values than this, and more than half as many as there are rows.
 FEW_VALUES = 20
@@ -35,6 +36,10 @@ FEW_VALUES = 20
 CODES, ENOUGH_ROWS = range(3, 11), 50
 LARGEST = 2**53  # whole numbers beyond cannot all be told apart as numbers
 _NUMBERED = re.compile(r"(^|.*[_ .-])(id|ids|nr|no|key|uuid|index|number|unnamed: 0)", re.IGNORECASE)
+_UNREADABLE: Mapping[Callable[[pd.Series[Any]], bool], str] = {
+    pd.api.types.is_timedelta64_dtype: "durations: turn them into numbers, such as hours",
+    holds_ambiguous_dates: "dates that can be read in two ways: write them as YYYY-MM-DD",
+}
 _SHOWN = 5
 
 
@@ -46,7 +51,7 @@ def kind_of(values: pd.Series[Any]) -> Kind | None:
         return None
     if pd.api.types.is_numeric_dtype(values.dtype):
         return "number"
-    return "date" if holds_dates(values) else "category"
+    return "date" if holds_dates(values) else "time" if holds_times(values) else "category"
 
 
 def looks_like_categories(frames: Mapping[str, Any] | Iterable[Any]) -> list[str]:
@@ -87,10 +92,11 @@ def _why_left_out(name: str, columns: Sequence[pd.Series[Any]]) -> str | None:
     if any(numeric):
         numbered = all(numeric) and _are_numbered(name, plain)
         return "whole numbers that are all different: record numbers" if numbered else None
-    if any(holds_ambiguous_dates(column) for column in plain):
-        return "dates that can be read in two ways: write them as YYYY-MM-DD"
+    for holds, reason in _UNREADABLE.items():
+        if any(holds(column) for column in plain):
+            return reason
     text = pd.Series([str(value) for column in plain for value in column], dtype=object)
-    if text.nunique() <= FEW_VALUES or any(holds_dates(column) for column in plain):
+    if text.nunique() <= FEW_VALUES or any(holds_dates(column) or holds_times(column) for column in plain):
         return None
     if pd.to_numeric(text, errors="coerce").notna().mean() > 0.5:
         return "numbers with text among them: make all of them numbers"

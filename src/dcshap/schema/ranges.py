@@ -47,7 +47,7 @@ def require_values(
         if lacking and missing == "error":
             raise InputError(
                 f"Values must not be missing. Missing values per column: {lacking}. Fill or drop them, "
-                f"or pass missing='reference', where a missing value means that the feature is absent."
+                f"or say missing='reference', where a missing value means that the feature is absent."
             )
     outside = _outside(columns, codes, lowest, highest, clipped=False)
     if outside:

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from dcshap.exceptions import InputError
-from dcshap.schema.columns import Column, Date, Number
-from dcshap.schema.dates import as_days, date_of
+from dcshap.schema.columns import Column, Date, Number, Time
 
 __all__ = ["bounds_typed", "cell_of", "code_typed", "typed"]
+
+_FORMS = {"number": "a number", "date": "a date (YYYY-MM-DD)", "time": "a time (HH:MM)"}
 
 
 def code_typed(column: Column, text: str) -> float:
@@ -27,16 +28,15 @@ def code_typed(column: Column, text: str) -> float:
             if str(label) == text:
                 return float(code)
         raise InputError(f"{column.name!r} must be one of the categories that the parties agreed on.")
-    if isinstance(column, Date):
-        number = float(as_days(pd.Series([text], dtype=object), column.since)[0])
+    if isinstance(column, Date | Time):
+        number = float(column.read(pd.Series([text], dtype=object))[0])
     else:
         try:
             number = float(text.replace(",", ""))
         except ValueError:
             number = np.nan
     if np.isnan(number):
-        what = "a date (YYYY-MM-DD)" if isinstance(column, Date) else "a number"
-        raise InputError(f"{column.name!r} must be {what}.")
+        raise InputError(f"{column.name!r} must be {_FORMS[column.kind]}.")
     if not column.low <= number <= column.high:
         low, high = bounds_typed(column)
         raise InputError(f"{column.name!r} must be from {low} to {high}, as the parties agreed.")
@@ -45,9 +45,9 @@ def code_typed(column: Column, text: str) -> float:
 
 def cell_of(column: Column, code: float) -> Any:
     """The cell that a code stands for."""
-    if isinstance(column, Date):
-        return date_of(code, column.since)
-    return code if isinstance(column, Number) else column.categories[int(code)]
+    if type(column) is Number:
+        return code
+    return column.cell(code) if isinstance(column, Number) else column.categories[int(code)]
 
 
 def typed(column: Column, code: float) -> str:
@@ -57,9 +57,9 @@ def typed(column: Column, code: float) -> str:
     if not isinstance(column, Number):
         return str(column.categories[int(code)])
     inside = float(np.clip(code, column.low, column.high))
-    return date_of(inside, column.since) if isinstance(column, Date) else f"{inside:.12g}"
+    return f"{inside:.12g}" if type(column) is Number else str(column.cell(inside))
 
 
 def bounds_typed(column: Number) -> tuple[str, str]:
-    """The ends of a number's or date's range, as people would type them."""
+    """The ends of a number's, date's or time's range, as people would type them."""
     return typed(column, column.low), typed(column, column.high)

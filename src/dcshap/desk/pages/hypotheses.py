@@ -22,7 +22,7 @@ from dcshap.exceptions import InputError
 from dcshap.explanation.changes import Change, smallest_change
 from dcshap.explanation.contrast import contrast
 from dcshap.report.texts import decimals_for, fixed, signed
-from dcshap.schema.columns import Category, Column, Date
+from dcshap.schema.columns import Category, Column, Date, Number
 from dcshap.schema.typed import bounds_typed, cell_of, typed
 
 __all__ = ["pages"]
@@ -34,7 +34,7 @@ MOST_ROWS = 20_000  # possibilities that one search for the smallest change may 
 
 @dataclass(frozen=True)
 class _Input:
-    """One field of a form: a number or a date within its range, or one of several categories."""
+    """One field of a form: a number, a date or a time within its range, or one of several categories."""
 
     name: str
     label: str
@@ -60,7 +60,7 @@ def _input(words: Vocabulary, column: Column, code: float) -> _Input:
         return _Input(column.name, choices=tuple(map(str, column.categories)), **about)
     low, high = bounds_typed(column)
     days = isinstance(column, Date) and len(low) == len(high) == len("2026-01-31")  # a moment is typed as text
-    kind = "date" if days else "text" if isinstance(column, Date) else "number"
+    kind = "date" if days else "number" if type(column) is Number else "text"
     outside = not np.isnan(code) and not column.low <= code <= column.high
     note = f"Is {plain_value(cell_of(column, code))}, beyond the agreed {low} to {high}." if outside else ""
     return _Input(column.name, kind=kind, low=low, high=high, note=note, **about)

@@ -241,7 +241,7 @@ class Session(Connection):
         """Explain the predictions of records of a vertical collaboration.
 
         As `VerticalCollaboration.explain`, with the records' identifiers instead of tables: `view`, `index`, `merged`,
-        `reference` and `n_background`.
+        `reference`, `n_background` and `groups`, in which not all columns need to be.
         """
         found: PartyExplanation = self._asked(collaboration, lambda asking: asking.explain(records, **what))
         self.timings = self._requesters[collaboration].timings

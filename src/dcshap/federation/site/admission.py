@@ -12,7 +12,7 @@ from dcshap.collaboration.party import FULL
 from dcshap.collaboration.vertical_party import VerticalParty
 from dcshap.exceptions import DcshapError, InputError, PrivacyError, ProtocolError, UnanswerableError
 from dcshap.explanation.disclosures import RecordOffsets, RecordVectors, Request
-from dcshap.explanation.enclosure import enclosure_of, require_what_if, without_enclosure
+from dcshap.explanation.enclosure import enclosure_of, own_groups, require_what_if, without_enclosure
 from dcshap.federation.seals.envelopes import Envelope
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.ledger import Entry, Ledger
@@ -64,6 +64,7 @@ class Admission:
         right = self._config.right(request.requester, request.view)
         if enclosure_of(request).changes:
             require_what_if(request, self._party.name, allowed=right.what_if)
+        own_groups(request, self._party.agreement.schema.names, party=self._party.name)
         sent = _disclosing(request, cast, self._party.name)
         for _, recipients in sent:
             for recipient in recipients:
@@ -140,11 +141,13 @@ class Declining:
     the same ones, of the same sizes, whichever party it is that lacks a record.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, party: VerticalParty) -> None:
+        self._party = party
         self._unsigned = replace(without_enclosure(request), signature=bytes(len(request.signature)))
 
     def receive_request(self, message: Request) -> None:
-        """The request."""
+        """The request, refused for the same groups of columns as by a party that has the records."""
+        own_groups(message, self._party.agreement.schema.names, party=self._party.name)
 
     def send_forward(self, to: str) -> Request:  # noqa: ARG002 - all are sent the same
         """The request, without what would have it answered."""

@@ -255,7 +255,7 @@ class PartySite:
             n_records=len(request.records),
         )
         post.declining = party.held.lacking(request.records) > 0
-        role = Declining(request) if post.declining else self._answering(request, config)
+        role = Declining(request, party) if post.declining else self._answering(request, config)
         return Node(self.office.me, asking(request.protocol), cast, [role], post), post
 
     def _answering(self, request: Request, config: SiteConfig) -> AnsweringParty:

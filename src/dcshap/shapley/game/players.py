@@ -11,7 +11,7 @@ import numpy as np
 from dcshap._typing import FloatArray, IntArray
 from dcshap.exceptions import InputError
 
-__all__ = ["Grouping", "Groups", "grouping"]
+__all__ = ["Grouping", "Groups", "grouping", "named_groups"]
 
 Groups = Mapping[str, Sequence[Hashable]] | Sequence[Sequence[Hashable]]
 
@@ -76,6 +76,12 @@ def grouping(groups: Groups | None, members: Sequence[Hashable], *, what: str, o
     _check_partition(found, members, what=what, of=of)
     names = [name or " + ".join(str(members[i]) for i in at) for (name, _), at in zip(named, found, strict=True)]
     return Grouping(tuple(names), tuple(found))
+
+
+def named_groups(groups: Groups, members: Sequence[str], *, what: str, of: str) -> dict[str, list[str]]:
+    """Groups as `grouping` takes them, by name with their members' names."""
+    found = grouping(groups, members, what=what, of=of)
+    return {name: [members[i] for i in at] for name, at in zip(found.names, found.members, strict=True)}
 
 
 def _positions(group: Sequence[Hashable], members: Sequence[Hashable], *, what: str, of: str) -> tuple[int, ...]:
