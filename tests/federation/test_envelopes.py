@@ -98,6 +98,13 @@ def test_an_envelope_opens_once_also_after_a_restart(bank, shop, tmp_path):
     after_restart.once(second)
 
 
+@pytest.mark.parametrize("identifier", ["\ud800" * 32, "0" * 31 + "\n", "a b", 7])
+def test_an_identifier_that_is_no_line_of_a_file_is_refused(bank, shop, monkeypatch, identifier):
+    monkeypatch.setattr(envelopes, "new_identifier", lambda: identifier)
+    with pytest.raises(ProtocolError, match="whole and signed"):
+        open_envelope(shop, sealed_by(bank, shop), me="shop")
+
+
 def test_identifiers_that_are_too_old_to_matter_are_dropped(bank, shop, tmp_path):
     envelope = open_envelope(shop, sealed_by(bank, shop), me="shop")
     opened = Opened(tmp_path / "opened")
