@@ -117,6 +117,18 @@ def test_identifiers_that_are_too_old_to_matter_are_dropped(bank, shop, tmp_path
     assert len((tmp_path / "opened").read_text().splitlines()) == 1
 
 
+def test_identifiers_are_kept_as_long_as_their_envelopes_are_young_enough(bank, shop, tmp_path):
+    with using_machine(later(envelopes.MAX_AHEAD)):  # a sender whose clock is ahead
+        sealed = sealed_by(bank, shop)
+    envelope, opened = open_envelope(shop, sealed, me="shop"), Opened(tmp_path / "opened")
+    opened.once(envelope)
+    for at in range(1001):
+        opened.once(replace(envelope, identifier=f"{at:032x}"))
+    with using_machine(later(envelopes.MAX_AHEAD + envelopes.MAX_AGE - 5)):
+        with pytest.raises(ProtocolError, match="opened before"):
+            opened.once(open_envelope(shop, sealed, me="shop"))
+
+
 @pytest.mark.parametrize("cut", range(1, 45, 7))
 def test_a_line_cut_short_by_a_crash_does_not_open_the_next_envelope_twice(bank, shop, tmp_path, cut):
     first, second = (open_envelope(shop, sealed_by(bank, shop), me="shop") for _ in range(2))

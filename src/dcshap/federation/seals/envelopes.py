@@ -184,8 +184,8 @@ class Opened:
             self._read = self._path.stat().st_ino, size + len(line)
 
     def _drop_old(self) -> None:
-        # Written at most one MAX_AGE ahead of when it was opened, an older one is refused for its age.
-        lately = {name: when for name, when in self._kept.items() if when > now() - 2 * MAX_AGE}
+        # Written at most MAX_AHEAD after it was opened, by this clock: an older one is refused for its age.
+        lately = {name: when for name, when in self._kept.items() if when > now() - MAX_AGE - 2 * MAX_AHEAD}
         replace(self._path, "".join(map(_noted, lately, lately.values())).encode())
         self._most = max(1000, 2 * len(lately))
         self._catch_up()
