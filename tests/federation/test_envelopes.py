@@ -98,6 +98,13 @@ def test_an_envelope_opens_once_also_after_a_restart(bank, shop, tmp_path):
     after_restart.once(second)
 
 
+@pytest.mark.parametrize("identifier", ["\ud800" * 32, "0" * 31 + "\n", "a b", 7])
+def test_an_identifier_that_is_no_line_of_a_file_is_refused(bank, shop, monkeypatch, identifier):
+    monkeypatch.setattr(envelopes, "new_identifier", lambda: identifier)
+    with pytest.raises(ProtocolError, match="whole and signed"):
+        open_envelope(shop, sealed_by(bank, shop), me="shop")
+
+
 def test_identifiers_that_are_too_old_to_matter_are_dropped(bank, shop, tmp_path):
     envelope = open_envelope(shop, sealed_by(bank, shop), me="shop")
     opened = Opened(tmp_path / "opened")
@@ -108,6 +115,20 @@ def test_identifiers_that_are_too_old_to_matter_are_dropped(bank, shop, tmp_path
         with pytest.raises(ProtocolError, match="opened before"):
             Opened(tmp_path / "opened").once(envelope)
     assert len((tmp_path / "opened").read_text().splitlines()) == 1
+
+
+def test_identifiers_are_kept_as_long_as_their_envelopes_are_young_enough(bank, shop, tmp_path):
+    with using_machine(later(envelopes.MAX_AHEAD - 2)):  # a sender whose clock is ahead
+        sealed = sealed_by(bank, shop)
+    envelope, opened = open_envelope(shop, sealed, me="shop"), Opened(tmp_path / "opened")
+    opened.once(envelope)
+    for at in range(1001):
+        opened.once(replace(envelope, identifier=f"{at:032x}"))
+    with using_machine(later(envelopes.MAX_AHEAD + envelopes.MAX_AGE - 10)):
+        opened.once(replace(envelope, identifier="f" * 32))  # which drops what is too old
+        again = open_envelope(shop, sealed, me="shop")
+        with pytest.raises(ProtocolError, match="opened before"):
+            opened.once(again)
 
 
 @pytest.mark.parametrize("cut", range(1, 45, 7))

@@ -168,4 +168,8 @@ def test_a_charge_reads_only_what_was_written_since(tmp_path, monkeypatch):
 
     monkeypatch.setattr("dcshap.federation.seals.ledger._parsed", counted)
     book.charge(Entry("officer", "Answer", 3, {}, "new", "officer", 1), budget=1000, days=30)
+    assert len(parsed) == 0  # its own line it knows
+    Ledger(book.path).append(Entry("officer", "Answer", 3, {}, "another's", "officer", 1))
+    parsed.clear()
+    book.charge(Entry("officer", "Answer", 3, {}, "newer", "officer", 1), budget=1000, days=30)
     assert len(parsed) == 1

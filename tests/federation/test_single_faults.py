@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from dcshap.federation.rehearsal.programme import every_single_fault
 from dcshap.federation.rehearsal.stage import SCENES
+
+from .copies import single_faults
 
 ALL = [(kind, scene) for kind in SCENES for scene in SCENES[kind]]
 
 
-@pytest.mark.parametrize(("kind", "scene"), [each for each in ALL if each[1] != "train"])
-def test_every_single_fault_at_every_step_of_two_parties_holds(kind, scene):
-    found = every_single_fault(2, scenes=[(kind, scene)])
-    assert found.failures == []
-    assert found.schedules > 70
-    assert found.faults == found.schedules - 1  # one came in each, but for the run without
+def test_every_single_fault_at_every_step_of_two_parties_holds():
+    scenes = [each for each in ALL if each[1] != "train"]
+    found = single_faults(2, *scenes)
+    assert found["failures"] == []
+    assert set(found["by_scene"]) == {f"{kind}, {scene}" for kind, scene in scenes}
+    assert min(found["by_scene"].values()) > 70
+    assert found["faults"] == found["schedules"] - len(scenes)  # one came in each, but for the runs without
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_parties", [3, 4, 5])
 @pytest.mark.parametrize(("kind", "scene"), ALL)
 def test_every_single_fault_at_every_step_of_more_parties_holds(n_parties, kind, scene):
-    assert every_single_fault(n_parties, scenes=[(kind, scene)]).failures == []
+    assert single_faults(n_parties, (kind, scene))["failures"] == []

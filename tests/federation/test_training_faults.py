@@ -1,31 +1,21 @@
-"""Every single fault at every step of a training; in a process of its own, of which copies are cheap."""
+"""Every single fault at every step of a training."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from random import Random
 
 import pytest
 
-from dcshap.federation.rehearsal.programme import every_single_fault
 from dcshap.federation.rehearsal.schedule import Schedule, rehearse
 from dcshap.federation.rehearsal.stage import RESUMED, Stage
 from dcshap.protocol.faults import FAULTS, Fault
 
-PROGRAM = """
-import json, sys
-from dataclasses import asdict
-from dcshap.federation.rehearsal.programme import every_single_fault
-print(json.dumps(asdict(every_single_fault(2, scenes=[(sys.argv[1], "train")]))))
-"""
+from .copies import single_faults
 
 
 @pytest.mark.parametrize("kind", ["horizontal", "vertical"])
 def test_every_single_fault_at_every_step_of_a_training_holds(kind):
-    done = subprocess.run([sys.executable, "-c", PROGRAM, kind], stdout=subprocess.PIPE, check=True)
-    found = json.loads(done.stdout)
+    found = single_faults(2, (kind, "train"))
     assert found["failures"] == []
     assert found["faults"] == found["schedules"] - 1 > 800
 
@@ -46,4 +36,4 @@ def test_a_training_in_parts_is_resumed_whatever_single_fault_has_interrupted_it
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["horizontal", "vertical"])
 def test_a_training_in_parts_is_resumed_whatever_single_fault_has_interrupted_it_everywhere(kind):
-    assert every_single_fault(2, scenes=[(kind, RESUMED)]).failures == []
+    assert single_faults(2, (kind, RESUMED))["failures"] == []

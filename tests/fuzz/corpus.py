@@ -13,12 +13,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dcshap import Schema
 from dcshap._bytes import read_zip
+from dcshap._machine import using_machine
 from dcshap.federation.seals.envelopes import About, framed, seal, unframed
 from dcshap.federation.seals.ledger import Entry, Ledger
 from dcshap.federation.seals.wire import pack
 from dcshap.storage import write_model
 from tests.federation.test_wire import EXAMPLES, explained
-from tests.fuzz.targets import BANK, KNOWN, MAGIC, SHOP, TARGETS, _folder
+from tests.fuzz.targets import BANK, FROZEN, KNOWN, MAGIC, SHOP, TARGETS, _folder
 
 FOUND = Path(__file__).parent / "found"  # inputs that once went wrong, one file each, by target
 
@@ -73,7 +74,8 @@ def _envelopes() -> list[bytes]:
     content = framed(b'{"steps": ["ready"], "seconds": 0.1}', pack(EXAMPLES[3]))
     found = []
     for to in (None, KNOWN[SHOP].certificate):
-        sealed = seal(KNOWN[BANK], about, content, to=to)
+        with using_machine(FROZEN):
+            sealed = seal(KNOWN[BANK], about, content, to=to)
         found += [unframed(sealed, 1)[1], sealed, framed(b"", sealed)]
     return [*found, framed(b'{"kind": "InputError", "text": "no", "site": "bank"}', b"")]
 

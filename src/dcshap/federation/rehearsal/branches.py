@@ -17,6 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import psutil
+
 from dcshap.federation.rehearsal.schedule import Rehearsal, Schedule
 from dcshap.federation.rehearsal.stage import RESUMED, SCENES, Stage
 from dcshap.federation.rehearsal.verdict import Verdict
@@ -25,7 +27,9 @@ from dcshap.protocol.world import World
 
 __all__ = ["COPIES", "Result", "every_fault", "faults_from", "random_faults", "random_scenes"]
 
-_PATIENCE = 120.0  # real seconds for a copy of the process; a rehearsal takes a tenth of one
+# Seconds of processor time that a copy of the process may take, of which it needs a tenth of one; and real seconds in
+# which it must have had some, as it has on a busy machine too, unless it waits for itself.
+_PATIENCE = 60.0
 COPIES = 2  # at each event
 Choose = Callable[[int, str], list[tuple[Fault, ...]]]  # an event's number and kind -> what goes wrong in each copy
 
@@ -135,12 +139,7 @@ class _Branches:
 
     def _collect(self, faults: tuple[Fault, ...], copy: int, reading: int) -> None:
         """Wait for a copy, and take what it says."""
-        ready, _, _ = select.select([reading], [], [], _PATIENCE)
-        data = os.read(reading, 1 << 16) if ready else b""
-        os.close(reading)
-        if not ready:
-            os.kill(copy, signal.SIGKILL)
-        os.waitpid(copy, 0)
+        data = _said_by(copy, reading)
         schedule = Schedule(self._schedule.scenes, faults, self._schedule.seed)
         if not data:
             self._results.append(Result(schedule, Verdict(hung=["The process did not come to an end."]), 0))
@@ -149,6 +148,19 @@ class _Branches:
         if found["recovered"]:
             self._stage.recovered[found["recovered"]] = found["number"]
         self._results.append(Result(schedule, Verdict(**found["verdict"]), found["n_faults"]))
+
+
+def _said_by(copy: int, reading: int) -> bytes:
+    """What a copy of the process has to say before it ends; nothing where it does not come to an end."""
+    before, used = -1.0, 0.0
+    while not (ready := bool(select.select([reading], [], [], _PATIENCE)[0])) and before < used < _PATIENCE:
+        before, used = used, sum(psutil.Process(copy).cpu_times()[:2])
+    data = os.read(reading, 1 << 16) if ready else b""
+    os.close(reading)
+    if not ready:
+        os.kill(copy, signal.SIGKILL)
+    os.waitpid(copy, 0)
+    return data
 
 
 def _contents(folder: Path) -> dict[str, bytes | None]:

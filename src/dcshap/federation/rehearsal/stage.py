@@ -22,6 +22,7 @@ from dcshap.collaboration.messages import ANALYST
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.federation.rehearsal.play import NAME, Play
 from dcshap.federation.rehearsal.quick_keys import identities
+from dcshap.federation.rehearsal.recall import Tables, recalling
 from dcshap.federation.site.configuration import CollaborationConfig, Right, SiteConfig
 from dcshap.federation.site.party_site import load_trained
 from dcshap.federation.site.secrets import Secrets
@@ -61,7 +62,7 @@ class Stage:
         self._count = 0
         self._expected: dict[tuple[int, str], FloatArray] = {}
         self.recovered: dict[str, int] = {}  # folders from which a federation went on, and with which training
-        self._tables = _tables(kind, self.names)
+        self._tables, self._read = _tables(kind, self.names), Tables()
         self.records = [str(record) for record in self._tables[self.names[0]].index[:2]]
         self._write()
 
@@ -83,7 +84,12 @@ class Stage:
         folder, world = self._folder / str(self._count), World(seed, faults)
         shutil.copytree(self._folder / ("blank" if blank else "trained"), folder)
         try:
-            with using_machine(world), using_disk(FaultyDisk(world)), warnings.catch_warnings():
+            with (
+                using_machine(world),
+                using_disk(FaultyDisk(world)),
+                recalling(self._read),
+                warnings.catch_warnings(),
+            ):
                 warnings.simplefilter("ignore")
                 yield Play(self.kind, folder, self._configs(folder), self._identities, world)
         finally:

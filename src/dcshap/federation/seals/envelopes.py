@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ class Envelope:
 def seal(identity: Identity, about: About, content: bytes, *, to: Certificate | None) -> bytes:
     """Put content in an envelope that only its recipient can open; signed, and readable, where `to` is None."""
     written = {"identifier": new_identifier(), "written": round(now())}
-    head = json.dumps({"about": asdict(about), "certificate": identity.certificate.pem} | written).encode()
+    head = json.dumps({"about": vars(about), "certificate": identity.certificate.pem} | written).encode()
     wrapped, body = (b"", content) if to is None else to.encrypt(content, head)
     signed = framed(head, wrapped) + body
     return framed(identity.sign(signed)) + signed
@@ -112,7 +112,7 @@ def open_envelope(identity: Identity, sealed: bytes, *, me: str) -> Envelope:
         (signature,), signed = unframed(sealed, 1)
         (head, wrapped), body = unframed(signed, 2)
         written: dict[str, Any] = json.loads(head)
-        about, identifier = About(**written["about"]), str(written["identifier"])
+        about, identifier = About(**written["about"]), _require_identifier(written["identifier"])
         author = identity.check(written["certificate"])
         author.require_signature(signature, signed)
         _require_author(about.sender, author, identity)
@@ -126,6 +126,13 @@ def open_envelope(identity: Identity, sealed: bytes, *, me: str) -> Envelope:
     except (ValueError, TypeError, LookupError, InvalidSignature, InvalidTag) as error:
         raise ProtocolError("An envelope must be whole and signed by whom it names. One is not.") from error
     return Envelope(about, author, identifier, content)
+
+
+def _require_identifier(given: Any) -> str:
+    """An envelope's identifier, which becomes a line of a file; a ValueError where it is none."""
+    if not isinstance(given, str) or not re.fullmatch(r"[0-9a-f]{32}", given):
+        raise ValueError("no identifier")
+    return given
 
 
 def recent(written: Any) -> bool:
@@ -171,21 +178,26 @@ class Opened:
                 raise ProtocolError("An envelope is opened once. This one was opened before.")
             if len(self._kept) > self._most:
                 self._drop_old()
-            append_to(self._path, _noted(envelope.identifier, now()).encode(), size=self._read[1])
-            self._catch_up()
+            line, size = _noted(envelope.identifier, now()).encode(), self._read[1]
+            append_to(self._path, line, size=size)
+            self._kept[envelope.identifier] = now()
+            self._read = self._path.stat().st_ino, size + len(line)
 
     def _drop_old(self) -> None:
-        # Written at most one MAX_AGE ahead of when it was opened, an older one is refused for its age.
-        lately = {name: when for name, when in self._kept.items() if when > now() - 2 * MAX_AGE}
+        # Written at most MAX_AHEAD after it was opened, by this clock: an older one is refused for its age.
+        lately = {name: when for name, when in self._kept.items() if when > now() - MAX_AGE - 2 * MAX_AHEAD}
         replace(self._path, "".join(map(_noted, lately, lately.values())).encode())
         self._most = max(1000, 2 * len(lately))
         self._catch_up()
 
     def _catch_up(self) -> None:
         """Read what this process or another has written since; a line that was cut short by a crash is none."""
-        if not self._path.exists():
+        try:
+            found, (file, size) = self._path.stat(), self._read
+        except FileNotFoundError:
             return
-        found, (file, size) = self._path.stat(), self._read
+        if (found.st_ino, found.st_size) == self._read:
+            return
         if found.st_ino != file or found.st_size < size:
             self._kept, size = {}, 0
         with self._path.open("rb") as opened:

@@ -15,7 +15,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -194,12 +194,14 @@ class Ledger:
         return self.path.with_name(f"{self.path.stem}-{number:06d}{self.path.suffix}")
 
     def _write(self, entry: Entry) -> None:
-        content = asdict(entry) | {"when": datetime.fromtimestamp(now(), UTC).isoformat()}
-        text = json.dumps(content, sort_keys=True)
-        line = json.dumps({"entry": content, "hash": _chained(self._known.last, text)}, sort_keys=True) + "\n"
+        content = vars(entry) | {"when": datetime.fromtimestamp(now(), UTC).isoformat()}
+        known, text = self._known, json.dumps(content, sort_keys=True)
+        last = _chained(known.last, text)
+        line = (json.dumps({"entry": content, "hash": last}, sort_keys=True) + "\n").encode()
         # What comes after the last whole line was cut short by a crash: its message never left.
-        append_to(self.path, line.encode(), size=self._known.size)
-        self._catch_up()
+        append_to(self.path, line, size=known.size)
+        self._known = _Known(known.count + 1, last, known.archives, known.size + len(line), line)
+        self._count_against_budgets([replace(entry, when=content["when"])])
 
     def _catch_up(self) -> None:
         """Read what this process or another has written since, checking the chain; nothing is kept of a bad read."""
@@ -208,11 +210,16 @@ class Ledger:
             found += self._read_on(known, archive)
             known.archives, known.size, known.tail = known.archives + 1, 0, b""
         found += self._read_on(known, self.path)
-        for entry in found:
+        self._count_against_budgets(found)
+        self._known = known
+
+    def _count_against_budgets(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            if not entry.requester:
+                continue
             self._budgets.tell(entry.recipient, entry.records)
             if entry.units:
                 self._budgets.charge(entry.requester, entry.request, units=entry.units, when=entry.when)
-        self._known = known
 
     def _read_on(self, known: _Known, path: Path) -> list[Entry]:
         """The requesters' entries of a file that come after what is known, which is brought up to them."""

@@ -128,13 +128,16 @@ class SiteConfig:
         """Read the configuration of a kit."""
         path = Path(kit) / "local" / CONFIG
         try:
-            return _read(Path(kit), path.read_text(encoding="utf-8"))
+            content = _read(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise StorageError(f"{path} is missing: run `dcshap federation party init` first.") from error
         except yaml.YAMLError as error:
             raise StorageError(f"{path} is not YAML.") from error
         except (TypeError, KeyError, AttributeError) as error:
             raise StorageError(f"{path} has a setting that is unknown, missing or of another type.") from error
+        if not content:
+            raise StorageError(f"{path} must hold `party` and `collaborations`.")
+        return cls(folder=Path(kit), **content)
 
     def save(self) -> Path:
         """Write the configuration to its kit; nobody but the owner can read it."""
@@ -177,18 +180,17 @@ class SiteConfig:
 
 
 @lru_cache(maxsize=16)
-def _read(folder: Path, text: str) -> SiteConfig:
-    """What the text of a configuration says. It is read for every request, and seldom another than before."""
+def _read(text: str) -> dict[str, Any]:
+    """What the text of a configuration says, if it is one. It is read for every request, and seldom another."""
     content = yaml.safe_load(text)
     if not isinstance(content, dict) or not isinstance(content.get("collaborations"), dict):
-        raise StorageError(f"{folder / 'local' / CONFIG} must hold `party` and `collaborations`.")
-    return SiteConfig(
-        party=require_name(content["party"]),
-        folder=folder,
-        collaborations={require_collaboration(n): _known(c) for n, c in content["collaborations"].items()},
-        rights={n: _right(r) for n, r in content.get("rights", {}).items()},
-        budget_days=_days(content.get("budget_days", 30.0)),
-    )
+        return {}
+    return {
+        "party": require_name(content["party"]),
+        "collaborations": {require_collaboration(n): _known(c) for n, c in content["collaborations"].items()},
+        "rights": {n: _right(r) for n, r in content.get("rights", {}).items()},
+        "budget_days": _days(content.get("budget_days", 30.0)),
+    }
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ __all__ = ["PartySite", "load_trained"]
 REFUSAL = "Refusal"  # the ledger's line of an error that somebody was answered with
 PRIVACY = "Privacy"  # the line of what a training has spent of differential privacy
 _WARM_UP = 12  # players of the game that a party explains to nobody, so that compilers have run
+_warm: set[tuple[type, int]] = set()  # the kinds of models and numbers of players for which they have, in this process
 
 
 class PartySite:
@@ -268,7 +269,10 @@ class PartySite:
         """Explain one of the party's own records to nobody, so that the first requester need not wait for compilers."""
         party = self.party
         shared = party.shared_model_ if isinstance(party, VerticalParty) else None
-        if shared is None or len(party.agreement.schema) + len(shared.widths) > _WARM_UP:
+        if shared is None:
+            return
+        game = type(shared.model), len(party.agreement.schema) + len(shared.widths)
+        if game in _warm or game[1] > _WARM_UP:
             return
         record = party.held.select(party.held.identifiers[:1])
         blank = [
@@ -277,6 +281,7 @@ class PartySite:
             if name != party.name
         ]
         explain_view(party, record, blank, index="owen")
+        _warm.add(game)
 
 
 class _OtherMaps:
