@@ -8,7 +8,7 @@ coalitions from several of them in one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,6 +104,10 @@ class Points(Protocol):
 
     def of_span(self, span: Span) -> Any:
         """Rows of a span's coalitions, `n_rows` for each."""
+
+    def of_spans(self, spans: Sequence[Span]) -> FloatArray:
+        """Of rows of numbers: those (n_spans, stop - start, d) of spans over the same coalitions, proper or not."""
+        return np.stack([self.of_span(replace(span, proper=False)) for span in spans])
 
     def of_coalitions(self, sample: int, coalitions: BoolArray) -> Any:
         """Rows of any coalitions, shape (n_coalitions, n_players), `n_rows` for each."""
@@ -250,11 +254,12 @@ class Games:
         return _averaged(values, self.points.n_rows)
 
     def ends(self, unions: Sequence[Unions]) -> Ends:
-        """Values of the empty and of the grand coalition of every sample, straight from the model."""
+        """Values of the empty and of the grand coalition of every sample, straight from the model where that is fast."""
         empty, grand = self.points.of_ends(unions)
-        answered = answers(self.predict, self.points.stacked([empty, grand]))
+        faster = self.evaluator.of_rows
+        answered = answers(self.predict, empty if faster else self.points.stacked([empty, grand]))
         base = _averaged(answered.values[: len(empty)], self.points.n_rows)
-        full = answered.values[len(empty) :]
+        full = faster(grand) if faster else answered.values[len(empty) :]
         return Ends(np.broadcast_to(base, full.shape), full, answered.scalar, answered.precision)
 
 
