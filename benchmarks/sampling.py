@@ -112,7 +112,8 @@ def _row(problem: Problem, evals: int, errors: dict[str, list[float]]) -> dict[s
     row |= {package.strip(): None if name is None else mean[name] for package, name in best.items()}
     row["best peer"] = best_peer = min((name for name in mean if name != "dcshap"), key=mean.__getitem__)
     row["of best peer"] = _ratio(row["dcshap"], mean[best_peer])
-    row["of Leverage SHAP"] = _ratio(row["dcshap"], mean["Leverage SHAP"])
+    if "Leverage SHAP" in mean:  # it may have been far off with fewer evaluations
+        row["of Leverage SHAP"] = _ratio(row["dcshap"], mean["Leverage SHAP"])
     return row
 
 

@@ -24,7 +24,7 @@ _MAX_LOW = 12
 # Candidates beyond the k that are wanted, so that the k-th is seldom the last that is known.
 _SPARE = 3
 # Low precision is given up for a block when it leaves more than this share of coalitions unsure.
-_MAX_UNSURE = 0.02
+_MAX_UNSURE = 0.1
 _POINTS: WeakKeyDictionary[Any, tuple[Any, TrainingPoints]] = WeakKeyDictionary()
 _UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 

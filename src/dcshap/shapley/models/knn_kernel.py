@@ -80,7 +80,7 @@ def squared_distance(left: FloatArray, right: FloatArray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _tabulate(tiles: Tiles, tile: int, vectors: Array, tables: _Tables) -> None:
     """Fill the two halves' tables of sums, one column per point of a tile; `high` holds `a_n` as well."""
     products, low, high = tables
@@ -103,15 +103,6 @@ def _tabulate(tiles: Tiles, tile: int, vectors: Array, tables: _Tables) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _any_below(left: Array, right: Array, limit: float) -> bool:
-    """Whether any sum is below the limit; without a branch, so that vector instructions do it."""
-    found = False
-    for n in range(TILE):
-        found |= left[n] + right[n] < limit
-    return found
-
-
-@njit(cache=True, nogil=True)
 def insert(keys: Array, where: Array, key: float, at: int) -> None:
     """Put a key in its place in a sorted list, whose last falls off."""
     p = len(keys) - 1
@@ -123,7 +114,30 @@ def insert(keys: Array, where: Array, key: float, at: int) -> None:
     where[p] = at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
+def _take_below(left: Array, i: int, right: Array, j: int, tile: int, nominated: Nominated, c: int) -> None:
+    """Put the points of a tile into a place's list whose sums, of left and right, are below the last of the list.
+
+    With numbers rather than rows: views of arrays take longer than what is done with them.
+    """
+    keys, where = nominated
+    last = keys.shape[1] - 1
+    found, limit = False, keys[c, last]
+    for n in range(TILE):  # without a branch, so that vector instructions do it
+        found |= left[i, n] + right[j, n] < limit
+    if not found:
+        return
+    for n in range(TILE):
+        key = left[i, n] + right[j, n]
+        if key < keys[c, last]:
+            p = last
+            while p > 0 and keys[c, p - 1] > key:
+                keys[c, p], where[c, p] = keys[c, p - 1], where[c, p - 1]
+                p -= 1
+            keys[c, p], where[c, p] = key, tile * TILE + n
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _measure_box(tiles: Tiles, tile: int, places: Array, gaps: Array) -> None:
     """Squared distances (C,) of places (d, C) to a tile's box."""
     gaps[:] = 0.0
@@ -137,7 +151,7 @@ def _measure_box(tiles: Tiles, tile: int, places: Array, gaps: Array) -> None:
             gaps[c] += gap * gap
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def _nearest_boxes(tiles: Tiles, places: Array) -> Array:
     """For places (d, C), the tiles whose boxes are nearest."""
     n_places = places.shape[1]
@@ -152,33 +166,31 @@ def _nearest_boxes(tiles: Tiles, places: Array) -> Array:
     return nearest
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _add_up(tiles: Tiles, tile: int, places: Array, c: int, sums: Array) -> None:
-    """The sums of one place with all points of a tile."""
+    """The sums (1, TILE) of one place with all points of a tile."""
     minus_two = sums.dtype.type(-2.0)
-    sums[:] = tiles.norms[tile]
+    for n in range(TILE):
+        sums[0, n] = tiles.norms[tile, n]
     for j in range(len(places)):
         twice = minus_two * places[j, c]
         for n in range(TILE):
-            sums[n] += twice * tiles.points[tile, j, n]
+            sums[0, n] += twice * tiles.points[tile, j, n]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def _look_into_first(tiles: Tiles, places: Array, nominated: Nominated) -> Array:
     """Fill the lists of places (d, C) with the points of the nearest box each; which tiles these are."""
     keys, where = nominated
-    last = keys.shape[1] - 1
-    first, sums = _nearest_boxes(tiles, places), np.empty(TILE, keys.dtype)
+    first, sums, nothing = _nearest_boxes(tiles, places), np.empty((1, TILE), keys.dtype), np.zeros((1, TILE), keys.dtype)
     keys[:] = np.inf
     for c in range(len(keys)):
         _add_up(tiles, first[c], places, c, sums)
-        for n in range(TILE):
-            if sums[n] < keys[c, last]:
-                insert(keys[c], where[c], sums[n], first[c] * TILE + n)
+        _take_below(sums, 0, nothing, 0, first[c], nominated, c)
     return first
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _find_near(gaps: Array, limits: Array, first: Array, tile: int, near: Array) -> int:
     """Write down which places have to look into a tile; how many they are. Without a branch."""
     n_near = 0
@@ -188,7 +200,7 @@ def _find_near(gaps: Array, limits: Array, first: Array, tile: int, near: Array)
     return n_near
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def nominate(tiles: Tiles, sums: Sums, nominated: Nominated) -> None:
     """Find every coalition's smallest sums, in the precision of the tiles."""
     keys, where = nominated
@@ -206,14 +218,9 @@ def nominate(tiles: Tiles, sums: Sums, nominated: Nominated) -> None:
         if n_near == 0:
             continue
         _tabulate(tiles, tile, sums.vectors, tables)
-        for c in near[:n_near]:
-            mine_low, mine_high = low[c & ((1 << n_low) - 1)], high[c >> n_low]
-            if not _any_below(mine_high, mine_low, keys[c, last]):
-                continue
-            for n in range(TILE):
-                key = mine_high[n] + mine_low[n]
-                if key < keys[c, last]:
-                    insert(keys[c], where[c], key, tile * TILE + n)
+        for at in range(n_near):
+            c = near[at]
+            _take_below(high, c >> n_low, low, c & ((1 << n_low) - 1), tile, nominated, c)
             limits[c] = keys[c, last] + sums.squares[c]
 
 
@@ -233,19 +240,17 @@ def nominate_each(tiles: Tiles, places: FloatArray, squares: FloatArray, nominat
         _nominate_chunk(tiles, mine, limits, Nominated(nominated.keys[part], nominated.where[part]))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def _nominate_chunk(tiles: Tiles, places: Array, squares: Array, nominated: Nominated) -> None:
     keys, where = nominated
     last = keys.shape[1] - 1
     first = _look_into_first(tiles, places, nominated)
-    limits, gaps, sums = keys[:, last] + squares, np.empty(len(keys), keys.dtype), np.empty(TILE, keys.dtype)
-    near, nothing = np.empty(len(keys) + 1, np.int64), np.zeros(TILE, keys.dtype)
+    limits, gaps, sums = keys[:, last] + squares, np.empty(len(keys), keys.dtype), np.empty((1, TILE), keys.dtype)
+    near, nothing = np.empty(len(keys) + 1, np.int64), np.zeros((1, TILE), keys.dtype)
     for tile in range(len(tiles.points)):
         _measure_box(tiles, tile, places, gaps)
-        for c in near[: _find_near(gaps, limits, first, tile, near)]:
+        for at in range(_find_near(gaps, limits, first, tile, near)):
+            c = near[at]
             _add_up(tiles, tile, places, c, sums)
-            if _any_below(sums, nothing, keys[c, last]):
-                for n in range(TILE):
-                    if sums[n] < keys[c, last]:
-                        insert(keys[c], where[c], sums[n], tile * TILE + n)
-                limits[c] = keys[c, last] + squares[c]
+            _take_below(sums, 0, nothing, 0, tile, nominated, c)
+            limits[c] = keys[c, last] + squares[c]

@@ -86,7 +86,7 @@ def neighbors(tree: Tree, places: FloatArray, n_neighbors: int) -> IntArray:
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _gap(tree: Tree, node: int, place: FloatArray) -> float:
     """The squared distance to a node's box, rounded as scikit-learn does."""
     total = 0.0
@@ -97,7 +97,7 @@ def _gap(tree: Tree, node: int, place: FloatArray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _look_into(tree: Tree, node: int, place: FloatArray, distances: FloatArray, keys: Array, found: Array) -> None:
     start, size = tree.starts[node], tree.stops[node] - tree.starts[node]
     distances[:size] = 0.0
