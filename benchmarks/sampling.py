@@ -95,7 +95,8 @@ def _hopeful(first: dict[str, list[float]]) -> list[str]:
     chosen: list[str] = []
     for name, mine in first.items():
         within = means[name] <= HOPELESS * max(best, EXACT)
-        repeated = any(np.allclose(mine, first[other], rtol=1e-3, atol=EXACT) for other in chosen)
+        peers = (other for other in chosen if other != "dcshap")
+        repeated = any(np.allclose(mine, first[other], rtol=1e-3, atol=EXACT) for other in peers)
         if name in ("dcshap", "Leverage SHAP") or (within and not repeated):
             chosen.append(name)
     return chosen

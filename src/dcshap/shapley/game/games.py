@@ -254,7 +254,7 @@ class Games:
         return _averaged(values, self.points.n_rows)
 
     def ends(self, unions: Sequence[Unions]) -> Ends:
-        """Values of the empty and of the grand coalition of every sample, straight from the model where that is fast."""
+        """Values of the empty coalition, straight from the model, and of the grand coalition of every sample."""
         empty, grand = self.points.of_ends(unions)
         faster = self.evaluator.of_rows
         answered = answers(self.predict, empty if faster else self.points.stacked([empty, grand]))

@@ -15,7 +15,18 @@ from dcshap.shapley.game.games import Evaluator, Points, Span
 from dcshap.shapley.game.model import Predict, answers
 from dcshap.shapley.models.knn_kernel import TILE, Nominated, Tiles, nominate_each
 from dcshap.shapley.models.knn_tree import Tree, kd_tree, neighbors
-from dcshap.shapley.models.knn_votes import ASK, UNSURE, Answered, Asked, Blocks, Rule, Voters, canvass, tally, tally_directly
+from dcshap.shapley.models.knn_votes import (
+    ASK,
+    UNSURE,
+    Answered,
+    Asked,
+    Blocks,
+    Rule,
+    Voters,
+    canvass,
+    tally,
+    tally_directly,
+)
 
 __all__ = ["NeighborsEvaluator", "neighbors_evaluator"]
 
@@ -139,9 +150,9 @@ class NeighborsEvaluator(Evaluator):
             if len(left) == 0:
                 continue
             margins = _margins(vectors.shape[1:], largest, slack=slack, precision=precision)
-            blocks = Blocks(-2.0 * vectors[left], places[left], noise[left], margins[left])
+            blocks = Blocks(-2.0 * vectors[left], places[left], noise[left], margins[left], t.mean, n_slots)
             mine = Answered(answered.values[left], answered.states[left])
-            canvass(blocks, tiles, t.mean, n_slots, t.voters, self.rule, mine)
+            canvass(blocks, tiles, t.voters, self.rule, mine)
             answered.values[left], answered.states[left] = mine
         flat = Answered(answered.values.reshape(noise.size, -1), answered.states.ravel())
         self._settle(places.reshape(noise.size, -1), noise.ravel(), flat, ways=(_FINE,))

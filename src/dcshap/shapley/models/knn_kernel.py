@@ -24,6 +24,7 @@ from dcshap._typing import Array, FloatArray
 __all__ = ["TILE", "Nominated", "Sums", "Tiles", "insert", "nominate", "nominate_each", "squared_distance"]
 
 TILE = 64
+MAX_GAPS = 1 << 22  # so many numbers are kept
 CHUNK = 256  # places that are looked up together
 
 
@@ -115,12 +116,12 @@ def insert(keys: Array, where: Array, key: float, at: int) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _take_below(left: Array, i: int, right: Array, j: int, tile: int, nominated: Nominated, c: int) -> None:
-    """Put the points of a tile into a place's list whose sums, of left and right, are below the last of the list.
+def _take_below(halves: tuple[Array, Array], rows: tuple[int, int], tile: int, nominated: Nominated, c: int) -> None:
+    """Put the points of a tile into a place's list whose sums of two tables' rows are below the last of the list.
 
-    With numbers rather than rows: views of arrays take longer than what is done with them.
+    The rows are given by their numbers: views of arrays take longer than what is done with them.
     """
-    keys, where = nominated
+    (left, right), (i, j), (keys, where) = halves, rows, nominated
     last = keys.shape[1] - 1
     found, limit = False, keys[c, last]
     for n in range(TILE):  # without a branch, so that vector instructions do it
@@ -139,29 +140,30 @@ def _take_below(left: Array, i: int, right: Array, j: int, tile: int, nominated:
 
 @njit(cache=True, nogil=True, inline="always")
 def _measure_box(tiles: Tiles, tile: int, places: Array, gaps: Array) -> None:
-    """Squared distances (C,) of places (d, C) to a tile's box."""
-    gaps[:] = 0.0
+    """Squared distances (C,) of places (d, C) to a tile's box, in its row of `gaps` or in the last."""
+    row = min(tile, len(gaps) - 1)
+    gaps[row] = 0.0
     nothing = gaps.dtype.type(0.0)
     for j in range(len(places)):
         low, high = tiles.low[tile, j], tiles.high[tile, j]
-        for c in range(len(gaps)):
+        for c in range(places.shape[1]):
             below, above = low - places[j, c], places[j, c] - high
             gap = below if below > above else above
             gap = gap if gap > nothing else nothing
-            gaps[c] += gap * gap
+            gaps[row, c] += gap * gap
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _nearest_boxes(tiles: Tiles, places: Array) -> Array:
+def _nearest_boxes(tiles: Tiles, places: Array, gaps: Array) -> Array:
     """For places (d, C), the tiles whose boxes are nearest."""
     n_places = places.shape[1]
-    gaps, least = np.empty(n_places, places.dtype), np.full(n_places, np.inf, places.dtype)
-    nearest = np.zeros(n_places, np.int32)
+    least, nearest = np.full(n_places, np.inf, places.dtype), np.zeros(n_places, np.int32)
     for tile in range(len(tiles.points)):
         _measure_box(tiles, tile, places, gaps)
+        row = min(tile, len(gaps) - 1)
         for c in range(n_places):
-            nearer = gaps[c] < least[c]
-            least[c] = gaps[c] if nearer else least[c]
+            nearer = gaps[row, c] < least[c]
+            least[c] = gaps[row, c] if nearer else least[c]
             nearest[c] = tile if nearer else nearest[c]
     return nearest
 
@@ -179,48 +181,61 @@ def _add_up(tiles: Tiles, tile: int, places: Array, c: int, sums: Array) -> None
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _look_into_first(tiles: Tiles, places: Array, nominated: Nominated) -> Array:
+def _look_into_first(tiles: Tiles, places: Array, gaps: Array, nominated: Nominated) -> Array:
     """Fill the lists of places (d, C) with the points of the nearest box each; which tiles these are."""
-    keys, where = nominated
-    first, sums, nothing = _nearest_boxes(tiles, places), np.empty((1, TILE), keys.dtype), np.zeros((1, TILE), keys.dtype)
+    keys, first = nominated.keys, _nearest_boxes(tiles, places, gaps)
+    sums, nothing = np.empty((1, TILE), keys.dtype), np.zeros((1, TILE), keys.dtype)
     keys[:] = np.inf
     for c in range(len(keys)):
         _add_up(tiles, first[c], places, c, sums)
-        _take_below(sums, 0, nothing, 0, first[c], nominated, c)
+        _take_below((sums, nothing), (0, 0), first[c], nominated, c)
     return first
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _find_near(gaps: Array, limits: Array, first: Array, tile: int, near: Array) -> int:
     """Write down which places have to look into a tile; how many they are. Without a branch."""
-    n_near = 0
-    for c in range(len(gaps)):
-        near[n_near] = c
-        n_near += (gaps[c] < limits[c]) & (first[c] != tile)
+    row = min(tile, len(gaps) - 1)
+    n_near, found = 0, False
+    for c in range(len(limits)):
+        found |= gaps[row, c] < limits[c]
+    if found:
+        for c in range(len(limits)):
+            near[n_near] = c
+            n_near += (gaps[row, c] < limits[c]) & (first[c] != tile)
     return n_near
+
+
+@njit(cache=True, nogil=True)
+def _room_for_gaps(tiles: Tiles, places: Array) -> Array:
+    """For all tiles at once if that is not too much; else for the last one, and they are measured again."""
+    n_tiles, n_places = len(tiles.points), places.shape[1]
+    return np.empty((n_tiles if n_tiles * n_places <= MAX_GAPS else 1, n_places), places.dtype)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def nominate(tiles: Tiles, sums: Sums, nominated: Nominated) -> None:
     """Find every coalition's smallest sums, in the precision of the tiles."""
-    keys, where = nominated
+    keys = nominated.keys
     n_coalitions, last, dtype = len(keys), keys.shape[1] - 1, keys.dtype
     n_low = (len(sums.vectors) - 1) // 2
     n_high = len(sums.vectors) - 1 - n_low
     low, high = np.empty((1 << n_low, TILE), dtype), np.empty((1 << n_high, TILE), dtype)
     tables = _Tables(np.empty((len(sums.vectors), TILE), dtype), low, high)
-    first = _look_into_first(tiles, sums.places, nominated)
-    limits, gaps = keys[:, last] + sums.squares, np.empty(n_coalitions, dtype)
+    gaps = _room_for_gaps(tiles, sums.places)
+    first = _look_into_first(tiles, sums.places, gaps, nominated)
+    limits = keys[:, last] + sums.squares
     near = np.empty(n_coalitions + 1, np.int64)
     for tile in range(len(tiles.points)):
-        _measure_box(tiles, tile, sums.places, gaps)
+        if len(gaps) == 1:
+            _measure_box(tiles, tile, sums.places, gaps)
         n_near = _find_near(gaps, limits, first, tile, near)
         if n_near == 0:
             continue
         _tabulate(tiles, tile, sums.vectors, tables)
         for at in range(n_near):
             c = near[at]
-            _take_below(high, c >> n_low, low, c & ((1 << n_low) - 1), tile, nominated, c)
+            _take_below((high, low), (c >> n_low, c & ((1 << n_low) - 1)), tile, nominated, c)
             limits[c] = keys[c, last] + sums.squares[c]
 
 
@@ -242,15 +257,17 @@ def nominate_each(tiles: Tiles, places: FloatArray, squares: FloatArray, nominat
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _nominate_chunk(tiles: Tiles, places: Array, squares: Array, nominated: Nominated) -> None:
-    keys, where = nominated
+    keys = nominated.keys
     last = keys.shape[1] - 1
-    first = _look_into_first(tiles, places, nominated)
-    limits, gaps, sums = keys[:, last] + squares, np.empty(len(keys), keys.dtype), np.empty((1, TILE), keys.dtype)
+    gaps = _room_for_gaps(tiles, places)
+    first = _look_into_first(tiles, places, gaps, nominated)
+    limits, sums = keys[:, last] + squares, np.empty((1, TILE), keys.dtype)
     near, nothing = np.empty(len(keys) + 1, np.int64), np.zeros((1, TILE), keys.dtype)
     for tile in range(len(tiles.points)):
-        _measure_box(tiles, tile, places, gaps)
+        if len(gaps) == 1:
+            _measure_box(tiles, tile, places, gaps)
         for at in range(_find_near(gaps, limits, first, tile, near)):
             c = near[at]
             _add_up(tiles, tile, places, c, sums)
-            _take_below(sums, 0, nothing, 0, tile, nominated, c)
+            _take_below((sums, nothing), (0, 0), tile, nominated, c)
             limits[c] = keys[c, last] + squares[c]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from dcshap._typing import Array, FloatArray, IntArray
+from dcshap._typing import FloatArray, IntArray
 
 __all__ = ["Tree", "kd_tree", "neighbors"]
 
@@ -36,6 +36,13 @@ class Tree(NamedTuple):
     stops: IntArray
     leaves: IntArray
     bounds: FloatArray
+
+
+class _Heap(NamedTuple):
+    """The nearest rows met so far: squared distances `keys` (k,), the furthest first, and which rows were `found`."""
+
+    keys: FloatArray
+    found: IntArray
 
 
 def kd_tree(model: Any) -> Tree | None:
@@ -74,7 +81,7 @@ def neighbors(tree: Tree, places: FloatArray, n_neighbors: int) -> IntArray:
             if gap > keys[0]:
                 continue
             if tree.leaves[node]:
-                _look_into(tree, node, place, distances, keys, mine)
+                _look_into(tree, node, place, distances, _Heap(keys, mine))
                 continue
             left, right = 2 * node + 1, 2 * node + 2
             to_left, to_right = _gap(tree, left, place), _gap(tree, right, place)
@@ -98,7 +105,7 @@ def _gap(tree: Tree, node: int, place: FloatArray) -> float:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _look_into(tree: Tree, node: int, place: FloatArray, distances: FloatArray, keys: Array, found: Array) -> None:
+def _look_into(tree: Tree, node: int, place: FloatArray, distances: FloatArray, heap: _Heap) -> None:
     start, size = tree.starts[node], tree.stops[node] - tree.starts[node]
     distances[:size] = 0.0
     for j in range(len(place)):
@@ -107,13 +114,14 @@ def _look_into(tree: Tree, node: int, place: FloatArray, distances: FloatArray, 
             gap = place[j] - tree.points[at + n]
             distances[n] += gap * gap
     for n in range(size):
-        if distances[n] < keys[0]:
-            _replace_furthest(keys, found, distances[n], tree.rows[start + n])
+        if distances[n] < heap.keys[0]:
+            _replace_furthest(heap, distances[n], tree.rows[start + n])
 
 
 @njit(cache=True, nogil=True)
-def _replace_furthest(keys: Array, found: Array, key: float, row: int) -> None:
+def _replace_furthest(heap: _Heap, key: float, row: int) -> None:
     """Put a row in the place of the heap's furthest, and let it sink."""
+    keys, found = heap
     at = 0
     while 2 * at + 1 < len(keys):
         child = 2 * at + 1

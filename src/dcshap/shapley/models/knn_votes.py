@@ -1,7 +1,7 @@
 """From candidates to a nearest-neighbour model's answers, compiled.
 
-`canvass` finds the candidates of many games, one after the other. `tally` measures the candidates' distances anew, as scikit-learn's trees do, and says so where they do not settle the
-model's answer beyond doubt.
+`canvass` finds the candidates of many games, one after the other. `tally` measures the candidates' distances anew, as
+scikit-learn's trees do, and says so where they do not settle the model's answer beyond doubt.
 """
 
 from __future__ import annotations
@@ -73,14 +73,17 @@ class Asked(NamedTuple):
 class Blocks(NamedTuple):
     """B games of m players each.
 
-    `vectors` (B, m + 1, d), -2 times what each player adds, and the base less the origin; `places` (B, 2**m, d), exactly
-    as the model would see them; `noise` (B, 2**m) and `margins` (B,), as in `Asked`.
+    `vectors` (B, m + 1, d), -2 times what each player adds, and the base less the origin (d,); `places` (B, 2**m, d),
+    exactly as the model would see them; `noise` (B, 2**m) and `margins` (B,), as in `Asked`; `n_slots`, how many
+    candidates each coalition has.
     """
 
     vectors: FloatArray
     places: FloatArray
     noise: FloatArray
     margins: FloatArray
+    origin: FloatArray
+    n_slots: int
 
 
 class Answered(NamedTuple):
@@ -103,20 +106,18 @@ class _Ranked(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def canvass(
-    blocks: Blocks, tiles: Tiles, origin: FloatArray, n_slots: int, voters: Voters, rule: Rule, answered: Answered
-) -> None:
+def canvass(blocks: Blocks, tiles: Tiles, voters: Voters, rule: Rule, answered: Answered) -> None:
     """The answers (B, 2**m, K) to all coalitions of the games, where candidates found with the tiles settle them."""
     n_coalitions, d = blocks.places.shape[1:]
-    dtype = tiles.points.dtype
-    nominated = Nominated(np.empty((n_coalitions, n_slots), dtype), np.empty((n_coalitions, n_slots), np.int32))
+    shape, dtype = (n_coalitions, blocks.n_slots), tiles.points.dtype
+    nominated = Nominated(np.empty(shape, dtype), np.empty(shape, np.int32))
     vectors, places = np.empty(blocks.vectors.shape[1:], dtype), np.empty((d, n_coalitions), dtype)
     squares, rounded = np.empty(n_coalitions), np.empty(n_coalitions, dtype)
     for b in range(len(blocks.places)):
         vectors[:] = blocks.vectors[b]
         squares[:] = 0.0
         for j in range(d):
-            centred = blocks.places[b, :, j] - origin[j]
+            centred = blocks.places[b, :, j] - blocks.origin[j]
             places[j] = centred
             squares += centred * centred
         rounded[:] = squares
