@@ -68,15 +68,14 @@ class AdditivePoints(Points):
 
     def of_span(self, span: Span) -> FloatArray:
         """Points of a span's coalitions."""
-        points: FloatArray = self.of_spans([span])[0]
+        points: FloatArray = self.of_spans([span], self.additive([span]))[0]
         kept = span.kept()
         return points if kept is None else points[kept]
 
-    def of_spans(self, spans: Sequence[Span]) -> FloatArray:
+    def of_spans(self, spans: Sequence[Span], sums: tuple[FloatArray, FloatArray]) -> FloatArray:
         """Points (n_spans, stop - start, d) of spans over the same coalitions."""
-        bases, offsets = self.additive(spans)
-        first = spans[0]
-        added = offsets.swapaxes(0, 1)
+        bases, offsets = sums
+        first, added = spans[0], offsets.swapaxes(0, 1)
         points = doubled(bases, added[: first.n_low])
         # Players are added in their own order everywhere, so that a coalition's point is the same to the last bit
         # in whatever span it is met.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,8 +106,11 @@ class Points(Protocol):
     def of_span(self, span: Span) -> Any:
         """Rows of a span's coalitions, `n_rows` for each."""
 
-    def of_spans(self, spans: Sequence[Span]) -> FloatArray:
-        """Of rows of numbers: those (n_spans, stop - start, d) of spans over the same coalitions, proper or not."""
+    def of_spans(self, spans: Sequence[Span], sums: tuple[FloatArray, FloatArray]) -> FloatArray:  # noqa: ARG002
+        """Of such sums, which `additive` has: rows (n_spans, stop - start, d) of spans over the same coalitions.
+
+        Those that `proper` leaves out are among them.
+        """
         return np.stack([self.of_span(replace(span, proper=False)) for span in spans])
 
     def of_coalitions(self, sample: int, coalitions: BoolArray) -> Any:
@@ -240,7 +244,9 @@ class Games:
 
     def active_players(self) -> list[tuple[int, ...]]:
         """For every sample the players that may change something; the others get exactly 0."""
-        return [tuple(np.flatnonzero(active).tolist()) for active in ~self.points.null_players()]
+        active = ~self.points.null_players()
+        players, stops = np.nonzero(active)[1].tolist(), [0, *np.cumsum(active.sum(axis=1)).tolist()]
+        return [tuple(players[start:stop]) for start, stop in pairwise(stops)]
 
     def values(self, groups: Sequence[Sequence[Span]]) -> list[FloatArray]:
         """Values of groups of spans over the same coalitions, shapes (len(span), n_spans, n_outputs)."""

@@ -122,8 +122,8 @@ class NeighborsEvaluator(Evaluator):
 
     def _of_group(self, points: Points, spans: Sequence[Span]) -> tuple[FloatArray, BoolArray, FloatArray]:
         """Values, whether the model is to be asked for them, and points, of the coalitions of spans."""
-        places: FloatArray = points.of_spans(spans)
-        bases, offsets = points.additive(spans)
+        bases, offsets = sums = points.additive(spans)
+        places = points.of_spans(spans, sums)
         n_spans, n_unions, d = offsets.shape
         n_low = min(spans[0].n_low, _MAX_LOW)
         firsts = np.arange(spans[0].start, spans[0].stop, 1 << n_low)

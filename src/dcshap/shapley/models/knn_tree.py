@@ -20,14 +20,15 @@ __all__ = ["Tree", "kd_tree", "neighbors"]
 # The model is compared with on so many of its rows, and as many points half-way between two of them.
 _N_CHECKED = 16
 _LEVELS = 64
+LANES = 8  # numbers that vector instructions take at once
 
 
 class Tree(NamedTuple):
     """A fitted kd-tree.
 
-    `points` (N * d,), leaf after leaf, each coordinate of all its points together; `rows` (N,), which rows of the model
-    they are; of the nodes, `starts` and `stops` (n,), which points are theirs, `leaves` (n,), whether they have no
-    children, and `bounds` (n, 2, d).
+    `points` (B, d, LANES), block after block of a leaf's points side by side, and `rows` (B, LANES), which rows of the
+    model they are; the last block of a leaf is filled up with points at infinity. Of the nodes, `starts` and `stops`
+    (n,), which blocks are theirs, `leaves` (n,), whether they have no children, and `bounds` (n, 2, d).
     """
 
     points: FloatArray
@@ -49,13 +50,18 @@ def kd_tree(model: Any) -> Tree | None:
     """The tree of a fitted model; `None` if it has none, or another pick than is computed here."""
     if model._fit_method != "kd_tree" or type(model._tree).__name__ not in ("KDTree", "KDTree64"):
         return None
-    data, rows, nodes, bounds = map(np.asarray, model._tree.get_arrays())
+    data, order, nodes, bounds = map(np.asarray, model._tree.get_arrays())
     leaves = np.asarray(nodes["is_leaf"], dtype=np.int64)
-    starts, stops = (np.asarray(nodes[name], dtype=np.int64) for name in ("idx_start", "idx_end"))
-    rows = np.asarray(rows, dtype=np.int64)
-    order = np.flatnonzero(leaves)[np.argsort(starts[leaves == 1])]
-    points = np.concatenate([data[rows[starts[leaf] : stops[leaf]]].T.ravel() for leaf in order])
-    tree = Tree(points, rows, starts, stops, leaves, np.ascontiguousarray(bounds.swapaxes(0, 1)))
+    sizes = np.where(leaves == 1, nodes["idx_end"] - nodes["idx_start"], 0)
+    n_blocks = -(-sizes // LANES)
+    starts = np.cumsum(n_blocks) - n_blocks
+    rows, points = np.full((n_blocks.sum(), LANES), -1), np.full((n_blocks.sum(), LANES, data.shape[1]), np.inf)
+    for node in np.flatnonzero(leaves):
+        mine = order[nodes["idx_start"][node] : nodes["idx_end"][node]]
+        rows[starts[node] : starts[node] + n_blocks[node]].reshape(-1)[: len(mine)] = mine
+    points[rows >= 0] = data[rows[rows >= 0]]
+    points, bounds = np.ascontiguousarray(points.swapaxes(1, 2)), np.ascontiguousarray(bounds.swapaxes(0, 1))
+    tree = Tree(points, rows, starts, starts + n_blocks, leaves, bounds)
     some = data[np.linspace(0, len(data) - 1, 2 * _N_CHECKED).astype(np.int64)]
     places = np.concatenate([some[::2], (some[::2] + some[1::2]) / 2])
     picked = neighbors(tree, places, model.n_neighbors)
@@ -67,8 +73,7 @@ def kd_tree(model: Any) -> Tree | None:
 def neighbors(tree: Tree, places: FloatArray, n_neighbors: int) -> IntArray:
     """The rows (C, k) that the tree finds for places (C, d), in no particular order."""
     found = np.empty((len(places), n_neighbors), np.int64)
-    widest = (tree.stops - tree.starts)[tree.leaves == 1].max()
-    distances, keys = np.empty(widest), np.empty(n_neighbors)
+    distances, keys = np.empty(LANES), np.empty(n_neighbors)
     pending, gaps = np.empty(_LEVELS, np.int64), np.empty(_LEVELS)
     for c in range(len(places)):
         place, mine = places[c], found[c]
@@ -106,16 +111,16 @@ def _gap(tree: Tree, node: int, place: FloatArray) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def _look_into(tree: Tree, node: int, place: FloatArray, distances: FloatArray, heap: _Heap) -> None:
-    start, size = tree.starts[node], tree.stops[node] - tree.starts[node]
-    distances[:size] = 0.0
-    for j in range(len(place)):
-        at = start * len(place) + j * size
-        for n in range(size):
-            gap = place[j] - tree.points[at + n]
-            distances[n] += gap * gap
-    for n in range(size):
-        if distances[n] < heap.keys[0]:
-            _replace_furthest(heap, distances[n], tree.rows[start + n])
+    for block in range(tree.starts[node], tree.stops[node]):
+        for n in range(LANES):
+            distances[n] = 0.0
+        for j in range(len(place)):
+            for n in range(LANES):
+                gap = place[j] - tree.points[block, j, n]
+                distances[n] += gap * gap
+        for n in range(LANES):
+            if distances[n] < heap.keys[0]:
+                _replace_furthest(heap, distances[n], tree.rows[block, n])
 
 
 @njit(cache=True, nogil=True)
