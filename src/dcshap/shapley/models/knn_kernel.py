@@ -21,7 +21,17 @@ from numba import njit
 
 from dcshap._typing import Array, FloatArray
 
-__all__ = ["TILE", "Nominated", "Sums", "Tiles", "insert", "nominate", "nominate_each", "squared_distance"]
+__all__ = [
+    "TILE",
+    "Nominated",
+    "Sums",
+    "Tiles",
+    "insert",
+    "nominate",
+    "nominate_each",
+    "room_for_gaps",
+    "squared_distance",
+]
 
 TILE = 64
 MAX_GAPS = 1 << 22  # so many numbers are kept
@@ -45,12 +55,13 @@ class Sums(NamedTuple):
     """Coalitions' points, less the same origin, in the precision of the tiles.
 
     `vectors` (m + 1, d), -2 times what each player adds, and the base; `places` (d, 2**m), where coalitions are, and
-    `squares` (2**m,), their squared norms.
+    `squares` (2**m,), their squared norms; `gaps`, room for their squared distances to the tiles' boxes.
     """
 
     vectors: Array
     places: Array
     squares: Array
+    gaps: Array
 
 
 class Nominated(NamedTuple):
@@ -140,17 +151,16 @@ def _take_below(halves: tuple[Array, Array], rows: tuple[int, int], tile: int, n
 
 @njit(cache=True, nogil=True, inline="always")
 def _measure_box(tiles: Tiles, tile: int, places: Array, gaps: Array) -> None:
-    """Squared distances (C,) of places (d, C) to a tile's box, in its row of `gaps` or in the last."""
-    row = min(tile, len(gaps) - 1)
-    gaps[row] = 0.0
+    """Squared distances (C,) of places (d, C) to a tile's box."""
+    gaps[:] = 0.0
     nothing = gaps.dtype.type(0.0)
     for j in range(len(places)):
         low, high = tiles.low[tile, j], tiles.high[tile, j]
-        for c in range(places.shape[1]):
+        for c in range(len(gaps)):
             below, above = low - places[j, c], places[j, c] - high
             gap = below if below > above else above
             gap = gap if gap > nothing else nothing
-            gaps[row, c] += gap * gap
+            gaps[c] += gap * gap
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -159,11 +169,11 @@ def _nearest_boxes(tiles: Tiles, places: Array, gaps: Array) -> Array:
     n_places = places.shape[1]
     least, nearest = np.full(n_places, np.inf, places.dtype), np.zeros(n_places, np.int32)
     for tile in range(len(tiles.points)):
-        _measure_box(tiles, tile, places, gaps)
-        row = min(tile, len(gaps) - 1)
+        mine = gaps[min(tile, len(gaps) - 1)]
+        _measure_box(tiles, tile, places, mine)
         for c in range(n_places):
-            nearer = gaps[row, c] < least[c]
-            least[c] = gaps[row, c] if nearer else least[c]
+            nearer = mine[c] < least[c]
+            least[c] = mine[c] if nearer else least[c]
             nearest[c] = tile if nearer else nearest[c]
     return nearest
 
@@ -195,22 +205,21 @@ def _look_into_first(tiles: Tiles, places: Array, gaps: Array, nominated: Nomina
 @njit(cache=True, nogil=True, inline="always")
 def _find_near(gaps: Array, limits: Array, first: Array, tile: int, near: Array) -> int:
     """Write down which places have to look into a tile; how many they are. Without a branch."""
-    row = min(tile, len(gaps) - 1)
     n_near, found = 0, False
     for c in range(len(limits)):
-        found |= gaps[row, c] < limits[c]
+        found |= gaps[c] < limits[c]
     if found:
         for c in range(len(limits)):
             near[n_near] = c
-            n_near += (gaps[row, c] < limits[c]) & (first[c] != tile)
+            n_near += (gaps[c] < limits[c]) & (first[c] != tile)
     return n_near
 
 
 @njit(cache=True, nogil=True)
-def _room_for_gaps(tiles: Tiles, places: Array) -> Array:
-    """For all tiles at once if that is not too much; else for the last one, and they are measured again."""
-    n_tiles, n_places = len(tiles.points), places.shape[1]
-    return np.empty((n_tiles if n_tiles * n_places <= MAX_GAPS else 1, n_places), places.dtype)
+def room_for_gaps(tiles: Tiles, n_places: int) -> Array:
+    """For the boxes of all tiles if that is not too much; else for one, and all are measured again when wanted."""
+    n_tiles = len(tiles.points)
+    return np.empty((n_tiles if n_tiles * n_places <= MAX_GAPS else 1, n_places), tiles.points.dtype)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -222,14 +231,15 @@ def nominate(tiles: Tiles, sums: Sums, nominated: Nominated) -> None:
     n_high = len(sums.vectors) - 1 - n_low
     low, high = np.empty((1 << n_low, TILE), dtype), np.empty((1 << n_high, TILE), dtype)
     tables = _Tables(np.empty((len(sums.vectors), TILE), dtype), low, high)
-    gaps = _room_for_gaps(tiles, sums.places)
+    gaps = sums.gaps
     first = _look_into_first(tiles, sums.places, gaps, nominated)
     limits = keys[:, last] + sums.squares
     near = np.empty(n_coalitions + 1, np.int64)
     for tile in range(len(tiles.points)):
+        mine = gaps[min(tile, len(gaps) - 1)]
         if len(gaps) == 1:
-            _measure_box(tiles, tile, sums.places, gaps)
-        n_near = _find_near(gaps, limits, first, tile, near)
+            _measure_box(tiles, tile, sums.places, mine)
+        n_near = _find_near(mine, limits, first, tile, near)
         if n_near == 0:
             continue
         _tabulate(tiles, tile, sums.vectors, tables)
@@ -246,27 +256,28 @@ def nominate_each(tiles: Tiles, places: FloatArray, squares: FloatArray, nominat
     For coalitions that are no subsets of few offsets, as in sampling: no sums to share, but the same tiles.
     """
     dtype = nominated.keys.dtype
+    gaps = room_for_gaps(tiles, min(CHUNK, len(places)))
     for start in range(0, len(places), CHUNK):
         part = slice(start, min(start + CHUNK, len(places)))
-        mine = np.empty((places.shape[1], part.stop - part.start), dtype)
-        mine[:] = places[part].T
-        limits = np.empty(mine.shape[1], dtype)
-        limits[:] = squares[part]
-        _nominate_chunk(tiles, mine, limits, Nominated(nominated.keys[part], nominated.where[part]))
+        n_places = part.stop - part.start
+        mine, mine_squares = np.empty((places.shape[1], n_places), dtype), np.empty(n_places, dtype)
+        mine[:], mine_squares[:] = places[part].T, squares[part]
+        sums = Sums(mine[:0], mine, mine_squares, gaps[:, :n_places])
+        _nominate_chunk(tiles, sums, Nominated(nominated.keys[part], nominated.where[part]))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _nominate_chunk(tiles: Tiles, places: Array, squares: Array, nominated: Nominated) -> None:
-    keys = nominated.keys
+def _nominate_chunk(tiles: Tiles, chunk: Sums, nominated: Nominated) -> None:
+    keys, (_, places, squares, gaps) = nominated.keys, chunk
     last = keys.shape[1] - 1
-    gaps = _room_for_gaps(tiles, places)
     first = _look_into_first(tiles, places, gaps, nominated)
     limits, sums = keys[:, last] + squares, np.empty((1, TILE), keys.dtype)
     near, nothing = np.empty(len(keys) + 1, np.int64), np.zeros((1, TILE), keys.dtype)
     for tile in range(len(tiles.points)):
+        mine = gaps[min(tile, len(gaps) - 1)]
         if len(gaps) == 1:
-            _measure_box(tiles, tile, places, gaps)
-        for at in range(_find_near(gaps, limits, first, tile, near)):
+            _measure_box(tiles, tile, places, mine)
+        for at in range(_find_near(mine, limits, first, tile, near)):
             c = near[at]
             _add_up(tiles, tile, places, c, sums)
             _take_below((sums, nothing), (0, 0), tile, nominated, c)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from dcshap._typing import Array, FloatArray
-from dcshap.shapley.models.knn_kernel import Nominated, Sums, Tiles, insert, nominate, squared_distance
+from dcshap.shapley.models.knn_kernel import Nominated, Sums, Tiles, insert, nominate, room_for_gaps, squared_distance
 
 __all__ = [
     "ASK",
@@ -113,6 +113,7 @@ def canvass(blocks: Blocks, tiles: Tiles, voters: Voters, rule: Rule, answered: 
     nominated = Nominated(np.empty(shape, dtype), np.empty(shape, np.int32))
     vectors, places = np.empty(blocks.vectors.shape[1:], dtype), np.empty((d, n_coalitions), dtype)
     squares, rounded = np.empty(n_coalitions), np.empty(n_coalitions, dtype)
+    gaps = room_for_gaps(tiles, n_coalitions)
     for b in range(len(blocks.places)):
         vectors[:] = blocks.vectors[b]
         squares[:] = 0.0
@@ -121,7 +122,7 @@ def canvass(blocks: Blocks, tiles: Tiles, voters: Voters, rule: Rule, answered: 
             places[j] = centred
             squares += centred * centred
         rounded[:] = squares
-        nominate(tiles, Sums(vectors, places, rounded), nominated)
+        nominate(tiles, Sums(vectors, places, rounded, gaps), nominated)
         asked = Asked(blocks.places[b], squares, blocks.noise[b], blocks.margins[b])
         tally(asked, nominated, voters, rule, Answered(answered.values[b], answered.states[b]))
 
