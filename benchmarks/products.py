@@ -31,7 +31,7 @@ __all__ = ["run"]
 N_FEATURES = (12, 30, 100, 300, 1000)
 N_BACKGROUND = 100
 N_SAMPLES = 4
-N_ORDERS = 40_000
+N_ORDERS, N_ADDED = 40_000, 10_000_000  # at least so many orders, and so many additions of a feature
 MOST_ROWS = 3_000_000  # of a peer's table: more would not fit the memory of a small machine
 
 Explain = Callable[[], FloatArray]
@@ -42,6 +42,8 @@ def run(*, quick: bool = False) -> list[Row]:
     sizes = N_FEATURES[:2] if quick else N_FEATURES
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # peers'
+        for explain in _peers(*game_of(sizes[0], 1)).values():
+            explain()
         return [row for n in sizes for background in (1, N_BACKGROUND) for row in _rows(n, background)]
 
 
@@ -88,7 +90,7 @@ def _check(model: Any, x: FloatArray, reference: FloatArray, values: FloatArray)
     if len(values) <= 16:
         every = shapley_values(lambda rows: model.predict_proba(rows), x, reference, method="exact")  # noqa: PLW0108
         return {"off by": float(np.abs(values - every.values[0, :, 1]).max())}
-    mean, error = orders(model, x, reference, N_ORDERS)
+    mean, error = orders(model, x, reference, max(N_ORDERS, N_ADDED // len(values)))
     z = (values - mean) / error
     return {"off by, standard errors": float(np.abs(z).max()), "their rms": float(np.sqrt((z**2).mean()))}
 

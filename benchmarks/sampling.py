@@ -95,7 +95,8 @@ def _hopeful(first: dict[str, list[float]]) -> list[str]:
     chosen: list[str] = []
     for name, mine in first.items():
         within = means[name] <= HOPELESS * max(best, EXACT)
-        repeated = any(np.allclose(mine, first[other], rtol=1e-3, atol=EXACT) for other in chosen)
+        peers = (other for other in chosen if other != "dcshap")
+        repeated = any(np.allclose(mine, first[other], rtol=1e-3, atol=EXACT) for other in peers)
         if name in ("dcshap", "Leverage SHAP") or (within and not repeated):
             chosen.append(name)
     return chosen
@@ -112,7 +113,8 @@ def _row(problem: Problem, evals: int, errors: dict[str, list[float]]) -> dict[s
     row |= {package.strip(): None if name is None else mean[name] for package, name in best.items()}
     row["best peer"] = best_peer = min((name for name in mean if name != "dcshap"), key=mean.__getitem__)
     row["of best peer"] = _ratio(row["dcshap"], mean[best_peer])
-    row["of Leverage SHAP"] = _ratio(row["dcshap"], mean["Leverage SHAP"])
+    if "Leverage SHAP" in mean:  # it may have been far off with fewer evaluations
+        row["of Leverage SHAP"] = _ratio(row["dcshap"], mean["Leverage SHAP"])
     return row
 
 

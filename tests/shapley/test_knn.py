@@ -15,6 +15,7 @@ from dcshap.shapley.game.cells import cells_of
 from dcshap.shapley.game.games import Points, Span
 from dcshap.shapley.game.masking import MaskedRows
 from dcshap.shapley.models.knn import neighbors_evaluator
+from dcshap.shapley.models.knn_tree import kd_tree, neighbors
 
 
 def _all_values(predict, points: Points, sample: int = 0) -> tuple[FloatArray, FloatArray]:
@@ -107,7 +108,7 @@ class _Listening:
 
 def test_the_model_is_asked_only_where_its_pick_among_ties_matters():
     rows, y, _ = _data("lattice", 900, 6, seed=9)
-    listening = _Listening(KNeighborsClassifier(7, algorithm="kd_tree").fit(rows, y))
+    listening = _Listening(KNeighborsClassifier(7, algorithm="ball_tree").fit(rows, y))
     points = MaskedRows(cells_of(rows[:5] + 0.25, np.full(6, 0.75)), tuple((i,) for i in range(6)))
     values, own = _all_values(listening, points)
     np.testing.assert_array_equal(values, own)
@@ -116,13 +117,54 @@ def test_the_model_is_asked_only_where_its_pick_among_ties_matters():
 
 def test_points_in_which_records_meet_are_asked_once():
     rows, y, _ = _data("lattice", 900, 6, seed=9)
-    listening = _Listening(KNeighborsClassifier(7, algorithm="kd_tree").fit(rows, y))
+    listening = _Listening(KNeighborsClassifier(7, algorithm="ball_tree").fit(rows, y))
     records = np.repeat(rows[:2], 3, axis=0)
     explained = shapley_values(listening, records, np.full(6, 0.75))
-    ties = listening.asked[1]  # the first are the games' ends
+    ties = listening.asked[2]  # the first are the base, and ties of the records themselves
     assert len(ties) == len(np.unique(ties, axis=0)) > 0
     # Equal to rounding: where a column stands in a matrix product may change the order of its sums.
     np.testing.assert_allclose(explained.values, np.repeat(explained.values[::3], 3, axis=0), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("leaf_size", [1, 30, 1000])
+@pytest.mark.parametrize("k", [1, 2, 7, 40])
+@pytest.mark.parametrize("kind", ["lattice", "duplicates", "continuous"])
+def test_the_pick_of_a_kd_tree_among_ties_is_known(kind, k, leaf_size):
+    rows, y, rng = _data(kind, 900, 4, seed=k)
+    model = KNeighborsClassifier(k, algorithm="kd_tree", leaf_size=leaf_size).fit(rows, y)
+    tree = kd_tree(model)
+    assert tree is not None
+    places = np.concatenate([rows[:50], rng.integers(0, 5, size=(300, 4)) / 2, rows[:50] / 2 + rows[50:100] / 2])
+    found, own = neighbors(tree, places, k), model.kneighbors(places, return_distance=False)
+    np.testing.assert_array_equal(np.sort(found, axis=1), np.sort(own, axis=1))
+
+
+def test_a_model_with_a_kd_tree_is_not_asked_about_ties():
+    rows, y, _ = _data("lattice", 900, 6, seed=9)
+    listening = _Listening(KNeighborsClassifier(7, algorithm="kd_tree").fit(rows, y))
+    points = MaskedRows(cells_of(rows[:5] + 0.25, np.full(6, 0.75)), tuple((i,) for i in range(6)))
+    np.testing.assert_array_equal(*_all_values(listening, points))
+    assert len(listening.asked) == 1  # by the test
+
+
+def test_a_tree_that_picks_otherwise_is_asked(monkeypatch):
+    rows, y, _ = _data("lattice", 300, 4, seed=1)
+    model = KNeighborsClassifier(3, algorithm="kd_tree").fit(rows, y)
+    picked = model.kneighbors(rows[:32], return_distance=False)
+    monkeypatch.setattr(model, "kneighbors", lambda *_, **__: picked)
+    assert kd_tree(model) is None
+
+
+def test_many_games_at_once_have_the_values_of_each():
+    rows, y, rng = _data("lattice", 500, 5, seed=4)
+    model = KNeighborsClassifier(5, algorithm="kd_tree").fit(rows, y)
+    points = AdditivePoints(rng.normal(size=(1, 5)), rng.integers(-1, 2, size=(6, 6, 5)) / 2, 2.0**-20)
+    spans = [Span(sample, tuple((i,) for i in range(6)), 6, proper=False, start=0, stop=64) for sample in range(6)]
+    evaluator = neighbors_evaluator(model.predict_proba, points)
+    assert evaluator is not None
+    (together,) = evaluator(points, [spans])
+    for sample, span in enumerate(spans):
+        np.testing.assert_array_equal(together[:, sample], model.predict_proba(points.of_span(span)))
 
 
 def test_more_players_than_the_tables_hold():

@@ -68,15 +68,21 @@ class AdditivePoints(Points):
 
     def of_span(self, span: Span) -> FloatArray:
         """Points of a span's coalitions."""
-        (base,), (offsets,) = self.additive([span])
-        points = doubled(base, offsets[: span.n_low])
+        points: FloatArray = self.of_spans([span], self.additive([span]))[0]
+        kept = span.kept()
+        return points if kept is None else points[kept]
+
+    def of_spans(self, spans: Sequence[Span], sums: tuple[FloatArray, FloatArray]) -> FloatArray:
+        """Points (n_spans, stop - start, d) of spans over the same coalitions."""
+        bases, offsets = sums
+        first, added = spans[0], offsets.swapaxes(0, 1)
+        points = doubled(bases, added[: first.n_low])
         # Players are added in their own order everywhere, so that a coalition's point is the same to the last bit
         # in whatever span it is met.
-        for player in range(span.n_low, len(offsets)):
-            if span.start >> player & 1:
-                points += offsets[player]
-        kept = span.kept()
-        return self._on_grid(points if kept is None else points[kept])
+        for player in range(first.n_low, len(added)):
+            if first.start >> player & 1:
+                points += added[player]
+        return self._on_grid(np.ascontiguousarray(points.swapaxes(0, 1)))
 
     def of_coalitions(self, sample: int, coalitions: BoolArray) -> FloatArray:
         """Points of any coalitions, shape (n_coalitions, n_players)."""

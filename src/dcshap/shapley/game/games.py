@@ -8,7 +8,8 @@ coalitions from several of them in one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,6 +105,13 @@ class Points(Protocol):
 
     def of_span(self, span: Span) -> Any:
         """Rows of a span's coalitions, `n_rows` for each."""
+
+    def of_spans(self, spans: Sequence[Span], sums: tuple[FloatArray, FloatArray]) -> FloatArray:  # noqa: ARG002
+        """Of such sums, which `additive` has: rows (n_spans, stop - start, d) of spans over the same coalitions.
+
+        Those that `proper` leaves out are among them.
+        """
+        return np.stack([self.of_span(replace(span, proper=False)) for span in spans])
 
     def of_coalitions(self, sample: int, coalitions: BoolArray) -> Any:
         """Rows of any coalitions, shape (n_coalitions, n_players), `n_rows` for each."""
@@ -236,7 +244,9 @@ class Games:
 
     def active_players(self) -> list[tuple[int, ...]]:
         """For every sample the players that may change something; the others get exactly 0."""
-        return [tuple(np.flatnonzero(active).tolist()) for active in ~self.points.null_players()]
+        active = ~self.points.null_players()
+        players, stops = np.nonzero(active)[1].tolist(), [0, *np.cumsum(active.sum(axis=1)).tolist()]
+        return [tuple(players[start:stop]) for start, stop in pairwise(stops)]
 
     def values(self, groups: Sequence[Sequence[Span]]) -> list[FloatArray]:
         """Values of groups of spans over the same coalitions, shapes (len(span), n_spans, n_outputs)."""
@@ -250,11 +260,12 @@ class Games:
         return _averaged(values, self.points.n_rows)
 
     def ends(self, unions: Sequence[Unions]) -> Ends:
-        """Values of the empty and of the grand coalition of every sample, straight from the model."""
+        """Values of the empty coalition, straight from the model, and of the grand coalition of every sample."""
         empty, grand = self.points.of_ends(unions)
-        answered = answers(self.predict, self.points.stacked([empty, grand]))
+        faster = self.evaluator.of_rows
+        answered = answers(self.predict, empty if faster else self.points.stacked([empty, grand]))
         base = _averaged(answered.values[: len(empty)], self.points.n_rows)
-        full = answered.values[len(empty) :]
+        full = faster(grand) if faster else answered.values[len(empty) :]
         return Ends(np.broadcast_to(base, full.shape), full, answered.scalar, answered.precision)
 
 

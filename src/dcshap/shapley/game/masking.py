@@ -88,6 +88,10 @@ class MaskedRows(Points):
 
     def column_owners(self) -> IntArray:
         """The player of each column."""
+        return self._column_owners
+
+    @cached_property
+    def _column_owners(self) -> IntArray:
         return self._owners(tuple((player,) for player in range(self.n_players)))
 
     def _numbers(self) -> tuple[FloatArray, FloatArray]:
@@ -109,8 +113,7 @@ class MaskedRows(Points):
 
     def of_coalitions(self, sample: int, coalitions: BoolArray) -> Any:
         """Rows of any coalitions, shape (n_coalitions, n_players)."""
-        everyone = tuple((player,) for player in range(self.n_players))
-        return self.cells.rows(sample, self._inside(coalitions, everyone))
+        return self.cells.rows(sample, coalitions[:, self._column_owners])
 
     def of_ends(self, unions: Sequence[Unions]) -> tuple[Any, Any]:  # noqa: ARG002 - cells are what they are
         """The reference and the samples themselves."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,8 +13,20 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.shapley.game.games import Evaluator, Points, Span
 from dcshap.shapley.game.model import Predict, answers
-from dcshap.shapley.models.knn_kernel import TILE, Nominated, Sums, Tiles, nominate, nominate_each
-from dcshap.shapley.models.knn_votes import ASK, UNSURE, Answered, Asked, Rule, Voters, tally, tally_directly
+from dcshap.shapley.models.knn_kernel import TILE, Nominated, Tiles, nominate_each
+from dcshap.shapley.models.knn_tree import Tree, kd_tree, neighbors
+from dcshap.shapley.models.knn_votes import (
+    ASK,
+    UNSURE,
+    Answered,
+    Asked,
+    Blocks,
+    Rule,
+    Voters,
+    canvass,
+    tally,
+    tally_directly,
+)
 
 __all__ = ["NeighborsEvaluator", "neighbors_evaluator"]
 
@@ -22,12 +34,22 @@ __all__ = ["NeighborsEvaluator", "neighbors_evaluator"]
 _MAX_LOW = 12
 # Candidates beyond the k that are wanted, so that the k-th is seldom the last that is known.
 _SPARE = 3
-# Below this many coalitions, calling the model is cheaper than scanning the training points.
-_FEW = 8
 # Low precision is given up for a block when it leaves more than this share of coalitions unsure.
-_MAX_UNSURE = 0.02
+_MAX_UNSURE = 0.1
 _POINTS: WeakKeyDictionary[Any, tuple[Any, TrainingPoints]] = WeakKeyDictionary()
 _UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
+
+
+class _Way(NamedTuple):
+    """How candidates are found: in which precision, and how many beyond the k that are wanted."""
+
+    precision: type[np.floating[Any]]
+    n_spare: int
+
+
+_COARSE = _Way(np.float32, _SPARE)
+# Many candidates for those of whom few were not enough: in tables of categories, many rows are equally far.
+_FINE = _Way(np.float64, 60)
 
 
 @dataclass(frozen=True)
@@ -35,7 +57,10 @@ class TrainingPoints:
     """A model's distinct training points."""
 
     voters: Voters  # the points as the model has them, in the order of the tiles
-    tiles: Tiles  # the same less their mean, which makes sums smaller and so their rounding
+    # The same less their mean, which makes sums smaller and so their rounding: in single and in double precision.
+    tiles: dict[type[np.floating[Any]], Tiles]
+    tree: Tree | None  # the model's own, if what it does with ties is known
+    row_labels: IntArray  # (N,), of the rows as they were
     mean: FloatArray  # (d,)
     radius: float  # the largest norm of a point
     centred_radius: float  # the same less the mean
@@ -60,9 +85,9 @@ class NeighborsEvaluator(Evaluator):
         """Values of groups of spans, shapes (len(span), n_spans, n_outputs)."""
         # One base after the other, where there are several reference rows; ties of all are asked about in one call.
         bases = [points] if points.n_rows == 1 else [points.of_base(row) for row in range(points.n_rows)]
-        solved = [[[self._of_span(base, span) for base in bases] for span in group] for group in groups]
-        self._ask([each for group in solved for span in group for each in span])
-        return [np.stack([_mean([each[0] for each in span]) for span in group], axis=1) for group in solved]
+        solved = [[self._of_group(base, group) for base in bases] for group in groups]
+        self._ask([each for group in solved for each in group])
+        return [_mean([values for values, _, _ in group]).swapaxes(0, 1) for group in solved]
 
     @property
     def of_rows(self) -> Callable[[FloatArray], FloatArray] | None:
@@ -70,90 +95,93 @@ class NeighborsEvaluator(Evaluator):
         return None if self.by_brute_force else self._of_rows
 
     def _of_rows(self, rows: FloatArray) -> FloatArray:
-        t = self.training
         places = np.ascontiguousarray(rows, dtype=np.float64)
-        answered = Answered(np.empty((len(places), t.voters.votes.shape[1])), np.empty(len(places), dtype=np.int8))
-        centred = places - t.mean
-        shape = (len(places), min(self.rule.n_neighbors + _SPARE, len(t.voters.points)))
-        nominated = Nominated(np.empty(shape), np.empty(shape, np.int32))
-        nominate_each(t.tiles, centred, nominated)
-        # A key is a squared distance itself, of points that were moved by the mean: d + 3 roundings of either term.
-        largest = (t.centred_radius + np.linalg.norm(centred, axis=1).max(initial=0.0)) ** 2
-        margin = 4 * (places.shape[1] + 3) * _UNIT_ROUNDOFF * float(largest)
-        asked = Asked(places, np.zeros(len(places)), self._noise(places), margin)
-        tally(asked, nominated, t.voters, self.rule, answered)
-        self._settle(asked, answered)
+        shape = (len(places), self.training.voters.votes.shape[1])
+        answered = Answered(np.empty(shape), np.full(len(places), UNSURE, dtype=np.int8))
+        self._settle(places, self._noise(places), answered, ways=(_COARSE, _FINE))
         self._ask([(answered.values, answered.states == ASK, places)])
         return answered.values
 
     def _ask(self, solved: Sequence[tuple[FloatArray, BoolArray, FloatArray]]) -> None:
-        """Fill in, with one call of the model, the values that only it knows."""
+        """Fill in the values that depend on which of equally near rows the model takes, all with one call of it."""
         together = np.concatenate([places[to_ask] for _, to_ask, places in solved])
         if len(together) == 0:
             return
-        # Records that share values of some columns meet in the same points.
-        first, belongs = _distinct(together)
-        answered = answers(self.predict, together[first]).values[belongs]
+        answered = self._picked(together)
         n_asked = [int(to_ask.sum()) for _, to_ask, _ in solved]
         for (values, to_ask, _), mine in zip(solved, np.split(answered, np.cumsum(n_asked)[:-1]), strict=True):
             values[to_ask] = mine
 
-    def _of_span(self, points: Points, span: Span) -> tuple[FloatArray, BoolArray, FloatArray]:
-        """Values, whether the model is to be asked for them, and points, of a span's coalitions."""
-        if len(span) <= _FEW:
-            few: FloatArray = points.of_span(span)
-            n_outputs = self.training.voters.votes.shape[1]
-            return np.empty((len(few), n_outputs)), np.ones(len(few), dtype=bool), few
-        places: FloatArray = points.of_span(replace(span, proper=False))
-        (base,), (offsets,) = points.additive([span])
-        n_low = min(span.n_low, _MAX_LOW)
-        blocks = []
-        for at in range(0, len(places), 1 << n_low):
-            high = ((span.start + at) >> np.arange(n_low, len(offsets))) & 1 == 1
-            start = base - self.training.mean + offsets[n_low:][high].sum(axis=0)
-            blocks.append(self._of_block(places[at : at + (1 << n_low)], start, offsets[:n_low], slack=points.slack))
-        values = np.concatenate([each.values for each in blocks])
-        states = np.concatenate([each.states for each in blocks])
-        kept = slice(None) if (proper := span.kept()) is None else proper
-        return values[kept], states[kept] == ASK, places[kept]
-
-    def _of_block(self, places: FloatArray, base: FloatArray, offsets: FloatArray, *, slack: float) -> Answered:
-        """Answers for all sums of a base and a subset of offsets, which are `places` less the mean."""
+    def _picked(self, places: FloatArray) -> FloatArray:
         t = self.training
-        centred = places - t.mean
-        sums = Sums(base, offsets, np.einsum("ij,ij->i", centred, centred))
-        order = np.argsort(((t.tiles.centres - (base + offsets.sum(axis=0) / 2)) ** 2).sum(axis=1))
-        shape = (len(places), min(self.rule.n_neighbors + _SPARE, len(t.voters.points)))
-        answered = Answered(np.empty((len(places), t.voters.votes.shape[1])), np.empty(len(places), dtype=np.int8))
-        asked = Asked(places, sums.squares, self._noise(places), 0.0)
-        largest = self._largest(sums)
-        answered.states[:] = UNSURE
-        for precision in (np.float32, np.float64):
-            if largest > float(np.finfo(precision).max) / 2:
-                continue  # sums would overflow
-            nominated = Nominated(np.empty(shape, precision), np.empty(shape, np.int32))
-            nominate(t.tiles, order, sums, nominated)
-            margin = _margin(sums, largest, slack=slack, unit_roundoff=float(np.finfo(precision).eps) / 2)
-            tally(asked._replace(margin=margin), nominated, t.voters, self.rule, answered)
-            if np.mean(answered.states == UNSURE) <= _MAX_UNSURE:
-                break
-        self._settle(asked, answered)
+        first, belongs = _distinct(places)  # records that share values of some columns meet in the same points
+        if t.tree is None or self.rule.by_distance:
+            return answers(self.predict, places[first]).values[belongs]
+        labels = t.row_labels[neighbors(t.tree, places[first], self.rule.n_neighbors)]
+        return np.asarray(t.voters.label_votes[labels].sum(axis=1) / self.rule.n_neighbors)[belongs]
+
+    def _of_group(self, points: Points, spans: Sequence[Span]) -> tuple[FloatArray, BoolArray, FloatArray]:
+        """Values, whether the model is to be asked for them, and points, of the coalitions of spans."""
+        bases, offsets = sums = points.additive(spans)
+        places = points.of_spans(spans, sums)
+        n_spans, n_unions, d = offsets.shape
+        n_low = min(spans[0].n_low, _MAX_LOW)
+        firsts = np.arange(spans[0].start, spans[0].stop, 1 << n_low)
+        high = (firsts[:, None] >> np.arange(n_low, n_unions)) & 1
+        starts = (bases - self.training.mean)[:, None] + high.astype(np.float64) @ offsets[:, n_low:]
+        low = np.broadcast_to(offsets[:, None, :n_low], (n_spans, len(firsts), n_low, d))
+        vectors = np.concatenate([low, starts[:, :, None]], axis=2).reshape(-1, n_low + 1, d)
+        answered = self._of_blocks(vectors, places.reshape(len(vectors), 1 << n_low, d), slack=points.slack)
+        values, states = answered.values.reshape(*places.shape[:2], -1), answered.states.reshape(places.shape[:2])
+        kept = slice(None) if (proper := spans[0].kept()) is None else proper
+        return values[:, kept], states[:, kept] == ASK, places[:, kept]
+
+    def _of_blocks(self, vectors: FloatArray, places: FloatArray, *, slack: float) -> Answered:
+        """Answers for `places` (B, 2**m, d), sums of subsets of vectors (B, m + 1, d), whose last is always in."""
+        t = self.training
+        shape = places.shape[:2]
+        answered = Answered(np.empty((*shape, t.voters.votes.shape[1])), np.full(shape, UNSURE, dtype=np.int8))
+        noise = self._noise(places.reshape(-1, places.shape[2])).reshape(shape)
+        largest = (t.centred_radius + np.linalg.norm(vectors, axis=2).sum(axis=1)) ** 2
+        n_slots = min(self.rule.n_neighbors + _SPARE, len(t.voters.points))
+        for precision, tiles in t.tiles.items():
+            unsure = (answered.states == UNSURE).mean(axis=1) > _MAX_UNSURE
+            left = np.flatnonzero(unsure & (largest <= float(np.finfo(precision).max) / 2))  # others overflow
+            if len(left) == 0:
+                continue
+            margins = _margins(vectors.shape[1:], largest, slack=slack, precision=precision)
+            blocks = Blocks(-2.0 * vectors[left], places[left], noise[left], margins[left], t.mean, n_slots)
+            mine = Answered(answered.values[left], answered.states[left])
+            canvass(blocks, tiles, t.voters, self.rule, mine)
+            answered.values[left], answered.states[left] = mine
+        flat = Answered(answered.values.reshape(noise.size, -1), answered.states.ravel())
+        self._settle(places.reshape(noise.size, -1), noise.ravel(), flat, ways=(_FINE,))
         return answered
 
-    def _settle(self, asked: Asked, answered: Answered) -> None:
-        """Measure all distances of the coalitions whose candidates were not enough."""
-        unsure = answered.states == UNSURE
-        if not unsure.any():
-            return
-        rest = Asked(asked.places[unsure], asked.squares[unsure], asked.noise[unsure], 0.0)
-        mine = Answered(answered.values[unsure], answered.states[unsure])
-        tally_directly(rest, self.training.voters, self.rule, mine)
-        answered.values[unsure], answered.states[unsure] = mine
+    def _settle(self, places: FloatArray, noise: FloatArray, answered: Answered, *, ways: Sequence[_Way]) -> None:
+        """Answer what is unsure, in one way after the other and at last by the distances to all training points."""
+        for way in (*ways, None):
+            unsure = np.flatnonzero(answered.states == UNSURE)
+            if len(unsure) == 0:
+                return
+            mine = Answered(answered.values[unsure], answered.states[unsure])
+            self._search(places[unsure], noise[unsure], mine, way)
+            answered.values[unsure], answered.states[unsure] = mine
 
-    def _largest(self, sums: Sums) -> float:
-        """What the magnitudes of all terms of a squared distance add up to at most."""
-        length = float(np.linalg.norm(sums.base) + np.linalg.norm(sums.offsets, axis=1).sum())
-        return (self.training.centred_radius + length) ** 2
+    def _search(self, places: FloatArray, noise: FloatArray, answered: Answered, way: _Way | None) -> None:
+        """Answer for any places (C, d), as far as the candidates settle it."""
+        t = self.training
+        centred = places - t.mean
+        squares = np.einsum("ij,ij->i", centred, centred)
+        largest = (t.centred_radius + np.sqrt(squares.max())) ** 2
+        if way is None or self.rule.n_neighbors + way.n_spare >= len(t.voters.points):
+            tally_directly(Asked(places, squares, noise, 0.0), t.voters, self.rule, answered)
+        elif largest <= float(np.finfo(way.precision).max) / 2:  # otherwise sums would overflow
+            shape = (len(places), self.rule.n_neighbors + way.n_spare)
+            nominated = Nominated(np.empty(shape, way.precision), np.empty(shape, np.int32))
+            nominate_each(t.tiles[way.precision], centred, squares, nominated)
+            margin = _margins((1, places.shape[1]), largest, slack=0.0, precision=way.precision)
+            tally(Asked(places, squares, noise, float(margin)), nominated, t.voters, self.rule, answered)
 
     def _noise(self, places: FloatArray) -> FloatArray:
         """How near two squared distances must be for the model to rank them either way, beside the relative noise.
@@ -172,16 +200,19 @@ def _mean(values: Sequence[FloatArray]) -> FloatArray:
     return values[0] if len(values) == 1 else np.asarray(np.mean(values, axis=0))
 
 
-def _margin(sums: Sums, largest: float, *, slack: float, unit_roundoff: float) -> float:
-    """How far a key and `squares` may be from the squared distance that they stand for.
+def _margins(
+    shape: tuple[int, ...], largest: FloatArray, *, slack: float, precision: type[np.floating[Any]]
+) -> FloatArray:
+    """How far (B,) a key and its square may be from the squared distance that they stand for.
 
-    A key is a sum of m + 1 terms whose magnitudes add up to `largest` at most. Rounding each term, and each of the m
-    additions, errs by a unit roundoff of it at most; three more cover what is done in double precision. Moving a point
-    by `moved` changes its squared norm, and a squared distance r², by up to `2 r moved + moved²`.
+    A key is a squared norm and m inner products of d numbers, whose magnitudes add up to `largest` at most; rounding
+    everything to the precision, d + m + 5 unit roundoffs of that at most. The squared distance to a box, of which d
+    differences of rounded numbers are squared and added, errs by 2d + 8 of them at most. Moving a point by `moved`
+    changes its squared norm, and a squared distance r², by up to `2 r moved + moved²`.
     """
-    m, d = sums.offsets.shape
-    moved = slack * np.sqrt(d)
-    return float((2 * m + 4) * unit_roundoff * largest + 4 * moved * np.sqrt(largest) + 2 * moved**2)
+    m, d = shape
+    moved, unit_roundoff = slack * np.sqrt(d), float(np.finfo(precision).eps) / 2
+    return np.asarray((2 * m + 2 * d + 16) * unit_roundoff * largest + 4 * moved * np.sqrt(largest) + 2 * moved**2)
 
 
 def neighbors_evaluator(predict: Predict, points: Points) -> NeighborsEvaluator | None:
@@ -236,6 +267,8 @@ def _training_points(model: Any) -> TrainingPoints:
     points = np.ascontiguousarray(rows[first[order]])
     mean = points.mean(axis=0)
     tiles = _tiles(points - mean)
+    with np.errstate(over="ignore"):  # infinite where single precision does not reach; then it is not used
+        coarse = Tiles(*(each.astype(np.float32) for each in tiles))
     voters = Voters(
         points=points,
         counts=np.bincount(belongs),
@@ -245,7 +278,9 @@ def _training_points(model: Any) -> TrainingPoints:
     )
     return TrainingPoints(
         voters=voters,
-        tiles=tiles,
+        tree=kd_tree(model),
+        row_labels=labels,
+        tiles={np.float32: coarse, np.float64: tiles},
         mean=mean,
         radius=float(np.linalg.norm(points, axis=1).max()),
         centred_radius=float(np.linalg.norm(points - mean, axis=1).max()),
@@ -261,8 +296,6 @@ def _distinct(rows: FloatArray) -> tuple[IntArray, IntArray]:
 
 def _tiles(points: FloatArray) -> Tiles:
     starts = np.arange(0, len(points), TILE)
-    centres = np.stack([points[at : at + TILE].mean(axis=0) for at in starts])
-    gaps = np.linalg.norm(points - np.repeat(centres, TILE, axis=0)[: len(points)], axis=1)
     padded = np.zeros((len(starts) * TILE, points.shape[1]))
     padded[: len(points)] = points
     norms = np.full(len(padded), np.inf)
@@ -270,9 +303,8 @@ def _tiles(points: FloatArray) -> Tiles:
     return Tiles(
         points=np.ascontiguousarray(padded.reshape(len(starts), TILE, -1).swapaxes(1, 2)),
         norms=norms.reshape(-1, TILE),
-        centres=centres,
-        centre_norms=np.einsum("ij,ij->i", centres, centres)[:, None],
-        radii=np.maximum.reduceat(gaps, starts),
+        low=np.minimum.reduceat(points, starts),
+        high=np.maximum.reduceat(points, starts),
     )
 
 

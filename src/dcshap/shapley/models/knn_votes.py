@@ -1,7 +1,7 @@
 """From candidates to a nearest-neighbour model's answers, compiled.
 
-`tally` measures the candidates' distances anew, as scikit-learn's trees do, and says so where they do not settle the
-model's answer beyond doubt.
+`canvass` finds the candidates of many games, one after the other. `tally` measures the candidates' distances anew, as
+scikit-learn's trees do, and says so where they do not settle the model's answer beyond doubt.
 """
 
 from __future__ import annotations
@@ -12,9 +12,21 @@ import numpy as np
 from numba import njit
 
 from dcshap._typing import Array, FloatArray
-from dcshap.shapley.models.knn_kernel import Nominated, insert, squared_distance
+from dcshap.shapley.models.knn_kernel import Nominated, Sums, Tiles, insert, nominate, room_for_gaps, squared_distance
 
-__all__ = ["ASK", "SETTLED", "UNSURE", "Answered", "Asked", "Rule", "Voters", "tally", "tally_directly"]
+__all__ = [
+    "ASK",
+    "SETTLED",
+    "UNSURE",
+    "Answered",
+    "Asked",
+    "Blocks",
+    "Rule",
+    "Voters",
+    "canvass",
+    "tally",
+    "tally_directly",
+]
 
 SETTLED, UNSURE, ASK = 0, 1, 2
 
@@ -58,6 +70,22 @@ class Asked(NamedTuple):
     margin: float
 
 
+class Blocks(NamedTuple):
+    """B games of m players each.
+
+    `vectors` (B, m + 1, d), -2 times what each player adds, and the base less the origin (d,); `places` (B, 2**m, d),
+    exactly as the model would see them; `noise` (B, 2**m) and `margins` (B,), as in `Asked`; `n_slots`, how many
+    candidates each coalition has.
+    """
+
+    vectors: FloatArray
+    places: FloatArray
+    noise: FloatArray
+    margins: FloatArray
+    origin: FloatArray
+    n_slots: int
+
+
 class Answered(NamedTuple):
     """The answers `values` (C, K), and `states` (C,).
 
@@ -75,6 +103,28 @@ class _Ranked(NamedTuple):
     distances: FloatArray
     candidates: Array
     beyond: float
+
+
+@njit(cache=True, nogil=True)
+def canvass(blocks: Blocks, tiles: Tiles, voters: Voters, rule: Rule, answered: Answered) -> None:
+    """The answers (B, 2**m, K) to all coalitions of the games, where candidates found with the tiles settle them."""
+    n_coalitions, d = blocks.places.shape[1:]
+    shape, dtype = (n_coalitions, blocks.n_slots), tiles.points.dtype
+    nominated = Nominated(np.empty(shape, dtype), np.empty(shape, np.int32))
+    vectors, places = np.empty(blocks.vectors.shape[1:], dtype), np.empty((d, n_coalitions), dtype)
+    squares, rounded = np.empty(n_coalitions), np.empty(n_coalitions, dtype)
+    gaps = room_for_gaps(tiles, n_coalitions)
+    for b in range(len(blocks.places)):
+        vectors[:] = blocks.vectors[b]
+        squares[:] = 0.0
+        for j in range(d):
+            centred = blocks.places[b, :, j] - blocks.origin[j]
+            places[j] = centred
+            squares += centred * centred
+        rounded[:] = squares
+        nominate(tiles, Sums(vectors, places, rounded, gaps), nominated)
+        asked = Asked(blocks.places[b], squares, blocks.noise[b], blocks.margins[b])
+        tally(asked, nominated, voters, rule, Answered(answered.values[b], answered.states[b]))
 
 
 @njit(cache=True, nogil=True)
