@@ -27,7 +27,7 @@ __all__ = ["desk"]
 
 DEMO = "demo"
 PORT = 8642
-NEEDED = ("argon2", "jinja2", "multipart", "reportlab", "sqlalchemy", "starlette", "uvicorn")
+NEEDED = ("argon2", "jinja2", "multipart", "sqlalchemy", "starlette", "uvicorn")
 
 
 def desk(
