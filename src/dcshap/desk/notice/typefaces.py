@@ -100,7 +100,7 @@ class Embedded:
     def of(cls, path: Path) -> Embedded:
         """The font of a file."""
         try:
-            with TTFont(path, lazy=True) as font:
+            with path.open("rb") as content, TTFont(content, lazy=True) as font:
                 em, head, line = font["head"].unitsPerEm, font["head"], font["hhea"]
                 advances, glyphs = font["hmtx"].metrics, font.getBestCmap() or {}
                 missing = [tag for tag in _TABLES if tag not in font]
