@@ -24,7 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from dcshap import HorizontalCollaboration, datasets
 from dcshap.desk.accounts import Role
-from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source
 from dcshap.desk.server import Opening, most_processes, serve
 from dcshap.desk.state import Desk
 

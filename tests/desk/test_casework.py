@@ -12,7 +12,8 @@ from dcshap import HorizontalCollaboration
 from dcshap.desk.accounts import Role
 from dcshap.desk.enquiries import ANSWERS
 from dcshap.desk.exposition import exposed
-from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source
 from dcshap.desk.pages.hypotheses import _decisions
 from dcshap.desk.vocabulary import Organisation
 from dcshap.exceptions import InputError

@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from dcshap import HorizontalCollaboration, Schema
 from dcshap.desk.accounts import Role
-from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source
 from tests.desk.people import Browser, handle, make_desk, people, text_of
 
 BORN = ("1965-05-05", "2010-05-05")

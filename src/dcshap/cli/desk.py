@@ -144,7 +144,8 @@ def _cases(
     folder: Path, files: list[str], party: str | None, *, identifier: str | None, reader: Reader | None = None
 ) -> tuple[Cases, Path]:
     """Cases of a run, and where the desk keeps its own things by default."""
-    from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases  # noqa: PLC0415
+    from dcshap.desk.horizontal_cases import HorizontalCases  # noqa: PLC0415 - as below
+    from dcshap.desk.onsite import Source, VerticalCases  # noqa: PLC0415
 
     trained = Run.load(folder, reader)
     whose = trained.party(party)

@@ -16,7 +16,8 @@ from dcshap import Schema, disagreement
 from dcshap._typing import FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.desk.cases import Cases, Changes, Compared, Stated, UnknownCaseError, changed_row
-from dcshap.desk.onsite import HorizontalCases, Source, folded
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source, folded
 from dcshap.exceptions import FederationError, InputError, ProtocolError, StorageError, UnanswerableError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt, Signer, compare, fresh_opening

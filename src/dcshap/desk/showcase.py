@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration, datasets
 from dcshap.desk.accounts import Role
 from dcshap.desk.cases import Cases
-from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source, VerticalCases
 from dcshap.desk.state import Desk, Entry
 from dcshap.desk.vocabulary import Vocabulary
 

@@ -145,7 +145,7 @@ class Desk:
         row, schema = self.cases.row(case.record), self.cases.schema
         if row is None:
             shown = self.library.shown_before(case.handle, reference=self.cases.references[0])
-            row = shown[0].explanation.data if shown else None
+            row = pd.DataFrame(shown[0].explanation.data.columns) if shown else None
         if schema is None:
             raise RefusedError(
                 HTTPStatus.CONFLICT,
