@@ -136,7 +136,12 @@ def _cases_of_kit(
     if found.role == "party":
         return cases_of_party(kit, identity, collaboration), place
     agreed = None if schema is None else Schema.load(schema)
-    asked: dict[str, Any] = {"party": party, "schema": agreed, "authority": identity.root_pem}
+    asked: dict[str, Any] = {
+        "party": party,
+        "schema": agreed,
+        "authority": identity.root_pem,
+        "revoked": identity.revokes,
+    }
     return FederationCases(lambda: Session(kit), collaboration, **asked), place
 
 

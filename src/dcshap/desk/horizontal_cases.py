@@ -20,6 +20,7 @@ from dcshap.exceptions import DcshapError, InputError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt, Signer, receipt_of
 from dcshap.explanation.receipt.commitments import OPENING, grouped
+from dcshap.explanation.receipt.signature import Revoked
 from dcshap.explanation.reference import BACKGROUND, reference_rows
 from dcshap.explanation.rows import explain_rows
 
@@ -59,7 +60,7 @@ class HorizontalCases(RunCases):
         Signs receipts; by default with the key that the party keeps.
     organisations : sequence of str, optional
         The other parties, where the source has not all of them.
-    authority : str, optional
+    authority, revoked : optional
         As in `Cases`.
     """
 
@@ -75,12 +76,13 @@ class HorizontalCases(RunCases):
         signer: Signer | None = None,
         organisations: Sequence[str] = (),
         authority: str | None = None,
+        revoked: Revoked | None = None,
     ) -> None:
         super().__init__(source, party, table, signer=signer)
         self._explaining = Gathering(self._explained_together)
         self._sampled = ""  # the training whose values were found to be sampled
         self.organisations = tuple(organisations) or self.organisations
-        self.authority = authority
+        self.authority, self.revoked = authority, revoked
 
     def _party(self) -> HorizontalParty:
         party: HorizontalParty = self._current().parties_[self.party]

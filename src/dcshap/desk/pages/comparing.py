@@ -13,7 +13,7 @@ from dcshap.desk.cases import Compared
 from dcshap.desk.routing import Pages, RefusedError, Visit
 from dcshap.desk.state import Desk
 from dcshap.exceptions import InputError
-from dcshap.explanation.receipt import Receipt, compare
+from dcshap.explanation.receipt import Receipt
 
 __all__ = ["pages"]
 
@@ -83,7 +83,7 @@ def compare_controls(desk: Desk, visit: Visit) -> Response:
             raise InputError(f"The file must hold {len(mine)} receipts, as the other desk wrote it. Got {len(theirs)}.")
     except InputError as error:
         return _page(desk, visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, wrong=str(error))
-    compared = [compare(*pair, root=desk.cases.authority) for pair in zip(mine, theirs, strict=True)]
+    compared = [desk.cases.concordance(*pair) for pair in zip(mine, theirs, strict=True)]
     sentences = [each.sentence for found in compared for each in found.findings if each.outcome != "same"]
     told: dict[str, Any] = {"theirs": desk.named(theirs[0].party), "signer": theirs[0].signer, "n": len(mine)}
     told |= {"same": sum(found.same for found in compared), "differences": list(dict.fromkeys(sentences))}
