@@ -57,8 +57,11 @@ def test_an_export_holds_what_the_pages_show_but_not_what_people_wrote(desk, off
         "what if",
         "contested",
         "answered a review",
+        "compared organisations",
         "exported",
     ]
+    assert content["agreement"]["cases"] == 20
+    assert content["agreement"]["rmse"] < 1e-9
     assert content["reviews"][0]["kind"] == "contest"
     assert content["reviews"][0]["outcome"] == "upheld"
     assert "Doe" not in json.dumps(content)

@@ -26,6 +26,16 @@ def test_what_if_shows_what_the_model_says_to_the_changed_row(desk, officer, nor
     assert "Then it would be" in page
 
 
+def test_what_if_and_contrast_compare_with_what_the_officer_chose(desk, officer):
+    place = f"/cases/{handle(desk)}"
+    assert f"{place}/what-if?compared=background" in officer.get(f"{place}?compared=background").text
+    assert 'name="compared" value="background"' in officer.get(f"{place}/what-if?compared=background").text
+    page = text_of(officer.post(f"{place}/what-if", inputs(desk, income=4500, compared="background")).text)
+    assert "Compared with a synthetic population" in page
+    page = text_of(officer.post(f"{place}/contrast", {"other": "C1", "compared": "background"}).text)
+    assert "compared with a synthetic population" in page
+
+
 def test_what_if_of_a_vertical_case_keeps_what_the_other_organisation_holds(bank, together):
     officer = Browser(bank, Role.OFFICER)
     page = text_of(officer.post(f"/cases/{handle(bank)}/what-if", {"income": "4500"}).text)

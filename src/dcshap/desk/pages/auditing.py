@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
 from dcshap.desk.journal import Line, now
+from dcshap.desk.pages.comparing import compared_now
 from dcshap.desk.reviews import OUTCOMES, Review
 from dcshap.desk.routing import Pages, Visit
 from dcshap.desk.state import Desk
@@ -66,6 +67,7 @@ def _without_words(review: Review) -> dict[str, str]:
 @pages.get("/audit/export", Role.AUDITOR)
 def export(desk: Desk, visit: Visit) -> Response:
     """What an auditor sees, as one file; the free text of reviews stays on the desk."""
+    agreement = compared_now(desk, visit)
     desk.journal.record(visit.note("exported"))
     lines = desk.journal.lines()
     content: dict[str, Any] = {
@@ -77,6 +79,7 @@ def export(desk: Desk, visit: Visit) -> Response:
         "budgets": {"used today": _used_today(lines), "of": desk.what_ifs},
         "receipts": desk.library.receipts(),
         "audit": desk.audit,
+        "agreement": agreement,
     }
     named = {"Content-Disposition": 'attachment; filename="desk-audit.json"'}
     text = json.dumps(content, ensure_ascii=False, indent=1)

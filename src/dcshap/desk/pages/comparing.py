@@ -6,6 +6,7 @@ import random
 from http import HTTPStatus
 from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
@@ -15,7 +16,7 @@ from dcshap.desk.state import Desk
 from dcshap.exceptions import InputError
 from dcshap.explanation.receipt import Receipt
 
-__all__ = ["pages"]
+__all__ = ["compared_now", "pages"]
 
 pages = Pages()
 
@@ -56,6 +57,22 @@ def _rows(desk: Desk, found: Compared) -> list[Any]:
     if desk.cases.kind != "horizontal":
         frame["feature"] = [desk.named(name) for name in frame["feature"]]
     return list(frame.to_dict(orient="records"))
+
+
+def compared_now(desk: Desk, visit: Visit) -> dict[str, Any] | None:
+    """How far the organisations differ, as a file has it; None where somebody would have to be asked, or nobody can."""
+    told = {} if desk.cases.asks_at_once else _compared(desk, visit, SAMPLE)
+    if "found" not in told:
+        return None
+    differ = told["found"].disagreement
+    figures = {"rmse": differ.rmse, "rank correlation": differ.rank_correlation}
+    return {
+        "cases": told["n"],
+        "organisations": told["who"],
+        **{name: float(value) if np.isfinite(value) else None for name, value in figures.items()},
+        "contradictions": len(differ.contradictions),
+        "by feature": [{"feature": row["feature"], "rmse": float(row["rmse"])} for row in told["rows"]],
+    }
 
 
 @pages.get("/audit/controls", Role.AUDITOR)
