@@ -1,0 +1,121 @@
+"""What threads ask for at the same time is done together, and each gets its own answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from dcshap.desk import horizontal_cases
+from dcshap.desk.gathering import Gathering
+from dcshap.desk.horizontal_cases import HorizontalCases, _Asked
+from dcshap.desk.onsite import Source
+from dcshap.exceptions import DcshapError, InputError
+from tests.desk.people import people
+
+
+def asked_at_once(gathering, questions):
+    """What each of several threads is answered, where none is answered before all have asked."""
+    answers = {}
+
+    def ask(question):
+        try:
+            answers[question] = gathering.ask(question)
+        except InputError as error:
+            answers[question] = str(error)
+
+    threads = [threading.Thread(target=ask, args=(each,)) for each in questions]
+    with gathering._working:
+        for thread in threads:
+            thread.start()
+        limit = time.monotonic() + 10
+        while len(gathering._pending) < len(threads) and time.monotonic() < limit:
+            time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def test_what_is_asked_at_once_is_done_in_one_go_and_answered_to_whoever_asked():
+    batches = []
+
+    def double(numbers):
+        batches.append(sorted(numbers))
+        return [2 * each for each in numbers]
+
+    assert asked_at_once(Gathering(double), range(8)) == {each: 2 * each for each in range(8)}
+    assert batches == [list(range(8))]
+
+
+def test_a_failure_is_told_to_all_who_asked_and_the_next_are_answered():
+    fails = [True]
+
+    def work(asked):
+        if fails.pop():
+            raise InputError("no")
+        return asked
+
+    gathering = Gathering(work)
+    assert asked_at_once(gathering, range(3)) == dict.fromkeys(range(3), "no")
+    fails.append(False)
+    assert gathering.ask(7) == 7
+
+
+@pytest.fixture
+def cases(north):
+    return HorizontalCases(Source(lambda: north, lambda: 0), "north", people())
+
+
+def counted(monkeypatch):
+    """How many rows each call of the engine gets."""
+    calls, explain = [], horizontal_cases.explain_rows
+
+    def count(party, rows, **options):
+        calls.append(len(rows))
+        return explain(party, rows, **options)
+
+    monkeypatch.setattr(horizontal_cases, "explain_rows", count)
+    return calls
+
+
+def test_rows_that_are_explained_together_are_explained_as_each_alone(cases, monkeypatch):
+    alone = [cases.explain(f"C{at}", reference="anchor").explanation for at in range(6)]
+    calls = counted(monkeypatch)
+    together = cases._explained_together([_Asked(cases.row(f"C{at}"), "anchor") for at in range(6)])
+    assert calls == [6]
+    for (_, found), wanted in zip(together, alone, strict=True):
+        assert np.abs(found.values - wanted.values).max() < 1e-12
+        assert np.array_equal(found.base_values, wanted.base_values)
+        assert found.feature_names == wanted.feature_names
+        assert [column[0] for column in found.data.columns.values()] == wanted.data.iloc[0].tolist()
+
+
+def test_a_row_that_cannot_be_explained_keeps_nobody_else_from_an_explanation(cases):
+    bad = cases.row("C1").assign(job="astronaut")
+    rows = [cases.row("C0"), bad, cases.row("C2")]
+    found = [each for _, each in cases._explained_together([_Asked(row, "anchor") for row in rows])]
+    assert isinstance(found[1], DcshapError)
+    assert [len(each) for each in (found[0], found[2])] == [1, 1]
+
+
+def test_what_is_compared_with_different_things_is_explained_one_by_one(cases, monkeypatch):
+    calls = counted(monkeypatch)
+    asked = [_Asked(cases.row("C0"), "anchor"), _Asked(cases.row("C1"), "background")]
+    found = [each for _, each in cases._explained_together(asked)]
+    assert calls == [1, 1]
+    assert [each.reference_choice for each in found] == ["anchor", "background"]
+
+
+def test_sampled_values_do_not_depend_on_who_else_asks(cases, monkeypatch):
+    explain = horizontal_cases.explain_rows
+    how = {"method": "sampled", "max_evals": 12, "random_state": 0}
+    monkeypatch.setattr(horizontal_cases, "explain_rows", lambda *given, **named: explain(*given, **named, **how))
+    calls = counted(monkeypatch)
+    asked = [_Asked(cases.row(f"C{at}"), "anchor") for at in range(4)]
+    alone = [cases._explained_together([each])[0][1].values for each in asked]
+    for _ in range(2):
+        together = [found.values for _, found in cases._explained_together(asked)]
+        assert all(np.array_equal(one, other) for one, other in zip(together, alone, strict=True))
+    assert calls == [1] * 4 + [4] + [1] * 8  # once it was found that they are sampled, nobody tries again
