@@ -206,7 +206,7 @@ def test_vertical_cases_can_be_compared_with_a_population_and_the_choice_is_reco
 
 
 def test_a_feature_that_is_as_in_the_typical_case_is_said_to_be_so(desk, officer):
-    typical = desk.library.explain(handle(desk), "C0", reference="anchor")[0].explanation.reference["job"].iloc[0]
+    typical = desk.library.explain(handle(desk), "C0", reference="anchor")[0].explanation.reference.columns["job"][0]
     jobs = people()["job"]
     for job in jobs.unique():
         page = text_of(officer.get(f"/cases/{handle(desk, jobs.index[jobs == job][0])}").text)

@@ -113,11 +113,13 @@ class Journal:
         if rows:
             connection.execute(table.insert(), rows)
 
-    def lines(self, *, newest: int | None = None, handle: str | None = None) -> list[Line]:
-        """The lines in their order; the newest few of them, or those about a case."""
+    def lines(self, *, newest: int | None = None, before: int | None = None, handle: str | None = None) -> list[Line]:
+        """The lines in their order; the newest few of them, those before a line, or those about a case."""
         query = sa.select(table).order_by(table.c.number.desc())
         if handle is not None:
             query = query.where(table.c.handle == handle)
+        if before is not None:
+            query = query.where(table.c.number < before)
         if newest is not None:
             query = query.limit(newest)
         with self._database.read() as connection:

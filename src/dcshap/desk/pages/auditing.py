@@ -52,10 +52,13 @@ def overview(desk: Desk, visit: Visit) -> Response:
 
 @pages.get("/audit/journal", Role.AUDITOR)
 def show_journal(desk: Desk, visit: Visit) -> Response:
-    """Who looked at which explanation when."""
+    """Who looked at which explanation when, the newest first, some at a time."""
     desk.journal.record(visit.note("read the journal"))
-    lines = desk.journal.lines(newest=NEWEST)
+    before = visit.query.get("before", "")
+    known = before.isascii() and before.isdigit() and len(before) < 16
+    lines = desk.journal.lines(newest=NEWEST, before=int(before) if known else None)
     told: dict[str, Any] = {"lines": lines[::-1], "total": desk.journal.head()[0], "broken": desk.journal.verify()}
+    told |= {"older": lines[0].number if lines and lines[0].number > 1 else None, "earlier": known}
     return desk.renderer.page(visit, "journal.html", **told)
 
 
