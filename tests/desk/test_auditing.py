@@ -54,7 +54,7 @@ def test_the_whole_journal_can_be_read_some_lines_at_a_time(desk, auditor, monke
     assert "act 2" not in first
     older = re.search(r"/audit/journal\?before=\d+", first)[0]
     page = auditor.get(older).text
-    assert [f"act {at}" in page for at in range(5)] == [False, True, True, True, False]
+    assert [f"act {at}" in page for at in range(5)] == [True, True, True, False, False]
     for odd in ("x", "", "-1", "9" * 30, "²"):
         assert auditor.get(f"/audit/journal?before={odd}").status_code == 200
 
