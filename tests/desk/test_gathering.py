@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,6 +69,11 @@ def cases(north):
     return HorizontalCases(Source(lambda: north, lambda: 0), "north", people())
 
 
+def asked(cases, row, reference="anchor"):
+    party = cases._party()
+    return _Asked(party, party.codes_of(row), reference)
+
+
 def counted(monkeypatch):
     """How many rows each call of the engine gets."""
     calls, explain = [], horizontal_cases.explain_rows
@@ -80,12 +86,12 @@ def counted(monkeypatch):
     return calls
 
 
-def test_rows_that_are_explained_together_are_explained_as_each_alone(cases, monkeypatch):
-    alone = [cases.explain(f"C{at}", reference="anchor").explanation for at in range(6)]
+def test_rows_that_are_explained_together_are_explained_as_each_alone(cases, north, monkeypatch):
+    alone = [north.explain(people().iloc[[at]], party="north") for at in range(6)]
     calls = counted(monkeypatch)
-    together = cases._explained_together([_Asked(cases.row(f"C{at}"), "anchor") for at in range(6)])
+    together = cases._explained_together([asked(cases, cases.row(f"C{at}")) for at in range(6)])
     assert calls == [6]
-    for (_, found), wanted in zip(together, alone, strict=True):
+    for found, wanted in zip(together, alone, strict=True):
         assert np.abs(found.values - wanted.values).max() < 1e-12
         assert np.array_equal(found.base_values, wanted.base_values)
         assert found.feature_names == wanted.feature_names
@@ -93,17 +99,17 @@ def test_rows_that_are_explained_together_are_explained_as_each_alone(cases, mon
 
 
 def test_a_row_that_cannot_be_explained_keeps_nobody_else_from_an_explanation(cases):
-    bad = cases.row("C1").assign(job="astronaut")
-    rows = [cases.row("C0"), bad, cases.row("C2")]
-    found = [each for _, each in cases._explained_together([_Asked(row, "anchor") for row in rows])]
+    questions = [asked(cases, cases.row(f"C{at}")) for at in range(3)]
+    questions[1] = replace(questions[1], codes=questions[1].codes + 0.5)  # no category has such a code
+    found = cases._explained_together(questions)
     assert isinstance(found[1], DcshapError)
     assert [len(each) for each in (found[0], found[2])] == [1, 1]
 
 
 def test_what_is_compared_with_different_things_is_explained_one_by_one(cases, monkeypatch):
     calls = counted(monkeypatch)
-    asked = [_Asked(cases.row("C0"), "anchor"), _Asked(cases.row("C1"), "background")]
-    found = [each for _, each in cases._explained_together(asked)]
+    questions = [asked(cases, cases.row("C0")), asked(cases, cases.row("C1"), "background")]
+    found = cases._explained_together(questions)
     assert calls == [1, 1]
     assert [each.reference_choice for each in found] == ["anchor", "background"]
 
@@ -113,9 +119,9 @@ def test_sampled_values_do_not_depend_on_who_else_asks(cases, monkeypatch):
     how = {"method": "sampled", "max_evals": 12, "random_state": 0}
     monkeypatch.setattr(horizontal_cases, "explain_rows", lambda *given, **named: explain(*given, **named, **how))
     calls = counted(monkeypatch)
-    asked = [_Asked(cases.row(f"C{at}"), "anchor") for at in range(4)]
-    alone = [cases._explained_together([each])[0][1].values for each in asked]
+    questions = [asked(cases, cases.row(f"C{at}")) for at in range(4)]
+    alone = [cases._explained_together([each])[0].values for each in questions]
     for _ in range(2):
-        together = [found.values for _, found in cases._explained_together(asked)]
+        together = [found.values for found in cases._explained_together(questions)]
         assert all(np.array_equal(one, other) for one, other in zip(together, alone, strict=True))
     assert calls == [1] * 4 + [4] + [1] * 8  # once it was found that they are sampled, nobody tries again

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dcshap import disagreement
@@ -31,17 +32,18 @@ N_CONTROLS = 10
 
 @dataclass(frozen=True)
 class _Asked:
-    row: pd.DataFrame
+    party: HorizontalParty
+    codes: FloatArray  # (1, M)
     reference: str
 
 
 _Outcome = PartyExplanation | DcshapError
 
 
-def _alone(party: HorizontalParty, asked: _Asked) -> _Outcome:
+def _alone(asked: _Asked) -> _Outcome:
     """The explanation of a row, or why there is none."""
     try:
-        return explain_rows(party, asked.row, reference=asked.reference)
+        return explain_rows(asked.party, asked.codes, reference=asked.reference)
     except DcshapError as error:
         return error
 
@@ -80,6 +82,7 @@ class HorizontalCases(RunCases):
     ) -> None:
         super().__init__(source, party, table, signer=signer)
         self._explaining = Gathering(self._explained_together)
+        self._coded: tuple[HorizontalParty, FloatArray] | None = None
         self._sampled = ""  # the training whose values were found to be sampled
         self.organisations = tuple(organisations) or self.organisations
         self.authority, self.revoked = authority, revoked
@@ -103,36 +106,47 @@ class HorizontalCases(RunCases):
         """Explain one case; by default as this party sees it."""
         if view not in (None, self.party):
             raise InputError("All features of this case are at this desk: nobody else needs to be asked.")
-        return self._explained(self.row(record), reference)
+        party, at = self._party(), self._position[record]
+        return self._explained(party, self._codes(party)[at : at + 1], reference)
 
     def explain_changed(self, record: str, row: pd.DataFrame, changes: Changes, *, reference: str) -> Stated:  # noqa: ARG002
         """Explain a case as if some own cells of its row were others."""
-        return self._explained(changed_row(row, self.schema, changes), reference)
+        party = self._party()
+        with quietly():
+            codes = party.codes_of(changed_row(row, party.agreement.schema, changes))
+        return self._explained(party, codes, reference)
 
-    def _explained(self, row: pd.DataFrame, reference: str) -> Stated:
-        party, found = self._explaining.ask(_Asked(row, reference))
+    def _codes(self, party: HorizontalParty) -> FloatArray:
+        """The codes (n, M) of all cases: to read single rows of a table takes longer than to explain them."""
+        with self._loading:
+            if self._coded is None or self._coded[0] is not party:
+                with quietly():
+                    self._coded = party, party.codes_of(self._table)
+            return self._coded[1]
+
+    def _explained(self, party: HorizontalParty, codes: FloatArray, reference: str) -> Stated:
+        found = self._explaining.ask(_Asked(party, codes, reference))
         if isinstance(found, DcshapError):
             raise found
         return self._stated(party, found)
 
-    def _explained_together(self, asked: Sequence[_Asked]) -> list[tuple[HorizontalParty, _Outcome]]:
+    def _explained_together(self, asked: Sequence[_Asked]) -> Sequence[_Outcome]:
         """Explain rows that are asked for at the same time by one call.
 
         Values that are sampled depend on what else is in the call, and what is shown of a case must not: these are
         explained one by one, as are rows that fit into no call together.
         """
-        party = self._party()
         with self._lock, quietly():
-            found = self._in_one_call(party, asked) if len(asked) > 1 and self._sampled != party.run else None
-            return [(party, each) for each in found or [_alone(party, each) for each in asked]]
+            found = self._in_one_call(asked) if len(asked) > 1 else None
+            return found or [_alone(each) for each in asked]
 
-    def _in_one_call(self, party: HorizontalParty, asked: Sequence[_Asked]) -> list[PartyExplanation] | None:
+    def _in_one_call(self, asked: Sequence[_Asked]) -> list[PartyExplanation] | None:
         """The explanation of each row; None where they must be explained one by one."""
-        if len({each.reference for each in asked}) > 1:
+        party, reference = asked[0].party, asked[0].reference
+        if self._sampled == party.run or any((each.party, each.reference) != (party, reference) for each in asked):
             return None
         try:
-            rows = pd.concat([each.row for each in asked])
-            found = explain_rows(party, rows, reference=asked[0].reference)
+            found = explain_rows(party, np.concatenate([each.codes for each in asked]), reference=reference)
         except DcshapError:  # of one of them, who is told when it is asked for alone
             return None
         if not found.exact:

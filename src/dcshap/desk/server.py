@@ -24,7 +24,9 @@ from dcshap.exceptions import InputError
 
 __all__ = ["Opening", "most_processes", "serve"]
 
-THREADS = 8  # pages at work at once in a process; more would only take the interpreter from each other
+# Pages at work at once in a process: those that wait for the engine or the disk are served together, and more would
+# only take the interpreter from each other.
+THREADS = 16
 MOST_PROCESSES = 4
 PATIENCE = 2.0  # seconds until a port counts as taken: the processes of a desk that was killed end soon after it
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
