@@ -223,6 +223,14 @@ def test_what_an_organisation_holds_is_said_in_the_language_of_the_letter(bank):
     assert "Corner Shop: purchases" in english
 
 
+@pytest.mark.parametrize(
+    ("chance", "said"),
+    [(0.49996, "49.996"), (0.5, "50.0"), (0.50004, "50.004"), (0.4, "40.0"), (0.4999999999999, "50.0")],
+)
+def test_a_chance_has_as_many_digits_as_it_takes_to_see_on_which_side_it_is(desk, chance, said):
+    assert desk.words.percent(chance).startswith(said)
+
+
 @pytest.mark.parametrize(("chance", "said"), [(0.497, "just under 50"), (0.503, "just over 50"), (0.62, "about 62")])
 def test_a_chance_next_to_the_line_does_not_read_as_one_on_it(desk, chance, said):
     kept = desk.library.explain(handle(desk), "C0", reference="anchor")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from dcshap.desk.gathering import Gathering
 from dcshap.desk.horizontal_cases import HorizontalCases, _Asked
 from dcshap.desk.onsite import Source
 from dcshap.exceptions import DcshapError, InputError
+from dcshap.explanation.rows import explain_rows
 from tests.desk.people import people
 
 
@@ -74,13 +76,13 @@ def asked(cases, row, reference="anchor"):
     return _Asked(party, party.codes_of(row), reference)
 
 
-def counted(monkeypatch):
-    """How many rows each call of the engine gets."""
-    calls, explain = [], horizontal_cases.explain_rows
+def counted(monkeypatch: pytest.MonkeyPatch, **how: Any) -> list[int]:
+    """How many rows each call of the engine gets, which may be told how to explain them."""
+    calls: list[int] = []
 
-    def count(party, rows, **options):
+    def count(party: Any, rows: Any, **options: Any) -> Any:
         calls.append(len(rows))
-        return explain(party, rows, **options)
+        return explain_rows(party, rows, **options, **how)
 
     monkeypatch.setattr(horizontal_cases, "explain_rows", count)
     return calls
@@ -115,10 +117,7 @@ def test_what_is_compared_with_different_things_is_explained_one_by_one(cases, m
 
 
 def test_sampled_values_do_not_depend_on_who_else_asks(cases, monkeypatch):
-    explain = horizontal_cases.explain_rows
-    how = {"method": "sampled", "max_evals": 12, "random_state": 0}
-    monkeypatch.setattr(horizontal_cases, "explain_rows", lambda *given, **named: explain(*given, **named, **how))
-    calls = counted(monkeypatch)
+    calls = counted(monkeypatch, method="sampled", max_evals=12, random_state=0)
     questions = [asked(cases, cases.row(f"C{at}")) for at in range(4)]
     alone = [cases._explained_together([each])[0].values for each in questions]
     for _ in range(2):

@@ -36,6 +36,12 @@ def test_what_if_and_contrast_compare_with_what_the_officer_chose(desk, officer)
     assert "compared with a synthetic population" in page
 
 
+def test_a_case_is_not_contrasted_with_itself(desk, officer):
+    answer = officer.post(f"/cases/{handle(desk)}/contrast", {"other": "C0"})
+    assert answer.status_code == 422
+    assert "Name another case" in answer.text
+
+
 def test_what_if_of_a_vertical_case_keeps_what_the_other_organisation_holds(bank, together):
     officer = Browser(bank, Role.OFFICER)
     page = text_of(officer.post(f"/cases/{handle(bank)}/what-if", {"income": "4500"}).text)

@@ -96,7 +96,7 @@ def objects_in(content: bytes) -> dict[bytes, bytes]:
         assert body.startswith(b"%d 0 obj\n" % number)
         head, _, stream = body.partition(b"endobj")[0].partition(b"stream\n")
         if stream:
-            size = int(re.search(rb"/Length (\d+)", head)[1])
+            size = int(re.findall(rb"/Length (\d+)", head)[0])
             head += zlib.decompress(body.partition(b"stream\n")[2][:size])
         found[b"%d" % number] = head
     return found
@@ -117,7 +117,7 @@ def shown_in(content: bytes) -> str:
     objects, shown = objects_in(content), []
     for page in (body for body in objects.values() if b"/Type /Page " in body):
         fonts = {name: signs_of(objects[at], objects) for name, at in re.findall(rb"/(F\d+) (\d+) 0 R", page)}
-        drawn = objects[re.search(rb"/Contents (\d+)", page)[1]]
+        drawn = objects[re.findall(rb"/Contents (\d+)", page)[0]]
         for name, codes in re.findall(rb"/(F\d+) [\d.]+ Tf <([0-9a-f]*)> Tj", drawn):
             text = codes.decode()
             shown += [fonts[name](text[at : at + 4]) for at in range(0, len(text), 4)]
@@ -267,6 +267,13 @@ def test_a_font_that_is_none_is_refused(case, tmp_path):
 def test_an_unknown_language_is_refused(case):
     with pytest.raises(InputError, match="`language` must be"):
         notice(case(), language="xx")
+
+
+@pytest.mark.parametrize(("chance", "said"), [(0.49996, "49.996%"), (0.5, "50%"), (0.5001, "50.01%")])
+def test_a_chance_that_misses_the_line_does_not_read_as_one_on_it(case, explained, chance, said):
+    base = np.array([[1 - chance, chance]]) - explained.values.sum(axis=1)
+    letter = notice(case(explanation=replace(explained, base_values=base), output=1, line=0.5))
+    assert said in letter.html
 
 
 def test_a_chance_next_to_a_line_is_written_with_its_tenth(case, explained):

@@ -194,6 +194,8 @@ def show_contrast(desk: Desk, visit: Visit) -> Response:
     handle = desk.library.handle_of(record)
     if handle is None:
         raise RefusedError.unknown()
+    if handle == case.handle:
+        raise InputError("Name another case: this one cannot be contrasted with itself.")
     reference = chosen_reference(desk, visit)
     pair = [
         desk.library.explain(each, of, reference=reference)[0]
@@ -216,7 +218,7 @@ def show_contrast(desk: Desk, visit: Visit) -> Response:
         for row in found.frame.to_dict(orient="records")
     ]
     percent = len(words[0].output_names) > 1
-    first, second = (prediction_text(value, percent=percent) for value in found.predictions)
+    first, second = (prediction_text(value, desk.words, percent=percent) for value in found.predictions)
     difference = fixed(found.predictions[1] - found.predictions[0], decimals)
     told: dict[str, Any] = {"rows": rows, "other": record, "first": first, "second": second, "difference": difference}
     told |= {"reference": reference, "compared_with": COMPARED_WITH.get(reference, reference)}
