@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -103,7 +103,7 @@ class Journal:
         rows = []
         for note in notes:
             number += 1
-            content = asdict(note) | {
+            content = vars(note) | {
                 "number": number,
                 "at": now(),
                 "detail": json.dumps(dict(note.detail), sort_keys=True, ensure_ascii=False),
@@ -147,7 +147,7 @@ class Journal:
         """
         last = _BEGINNING
         for position, line in enumerate(self.lines(), 1):
-            content = asdict(line)
+            content = dict(vars(line))
             digest = content.pop("digest")
             if line.number != position:
                 return f"Line {position} is missing."
