@@ -28,6 +28,7 @@ __all__ = ["Opening", "most_processes", "serve"]
 # only take the interpreter from each other.
 THREADS = 16
 MOST_PROCESSES = 4
+SEARCHED_AFTER = 20_000  # new objects, until those that nobody holds any more are looked for
 PATIENCE = 2.0  # seconds until a port counts as taken: the processes of a desk that was killed end soon after it
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -124,6 +125,7 @@ def serve(openings: Sequence[tuple[Opening, socket.socket]], *, processes: int =
         opening.desk.close()  # a connection must not be used by two processes; the next query opens another
     gc.collect()
     gc.freeze()  # what is there by now stays: it need not be searched again, nor copied to the other processes
+    gc.set_threshold(SEARCHED_AFTER)  # a page makes thousands of objects, and leaves hardly any
     reading, writing = os.pipe()
     children = [_forked(openings, reading, writing) for _ in range(processes - 1)]
     os.close(reading)
