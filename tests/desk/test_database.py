@@ -82,7 +82,7 @@ def test_nobody_else_can_look_into_the_folder_or_the_database(desk, officer):
     officer.get(f"/cases/{handle(desk)}")
     assert stat.S_IMODE(desk.folder.stat().st_mode) == 0o700
     files = sorted(desk.folder.glob("desk.db*"))
-    assert [file.name for file in files] == ["desk.db", "desk.db-shm", "desk.db-turns", "desk.db-wal"]
+    assert [file.name for file in files] == ["desk.db", "desk.db-queue", "desk.db-shm", "desk.db-turns", "desk.db-wal"]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 

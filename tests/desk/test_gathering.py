@@ -30,12 +30,13 @@ def asked_at_once(gathering, questions):
             answers[question] = str(error)
 
     threads = [threading.Thread(target=ask, args=(each,)) for each in questions]
-    with gathering._working:
-        for thread in threads:
-            thread.start()
-        limit = time.monotonic() + 10
-        while len(gathering._pending) < len(threads) and time.monotonic() < limit:
-            time.sleep(0.001)
+    gathering._busy = True
+    for thread in threads:
+        thread.start()
+    limit = time.monotonic() + 10
+    while len(gathering._pending) < len(threads) and time.monotonic() < limit:
+        time.sleep(0.001)
+    gathering._hand_over([])
     for thread in threads:
         thread.join()
     return answers
@@ -64,6 +65,32 @@ def test_a_failure_is_told_to_all_who_asked_and_the_next_are_answered():
     assert asked_at_once(gathering, range(3)) == dict.fromkeys(range(3), "no")
     fails.append(False)
     assert gathering.ask(7) == 7
+
+
+def test_everybody_is_answered_however_many_ask_and_one_thing_is_done_at_a_time():
+    working, most = [0], [0]
+
+    def work(asked):
+        working[0] += 1
+        most[0] = max(most[0], working[0])
+        time.sleep(0.001)
+        working[0] -= 1
+        return [each + 1 for each in asked]
+
+    gathering = Gathering(work)
+    answers = {}
+
+    def ask(first):
+        for at in range(first, first + 50):
+            answers[at] = gathering.ask(at)
+
+    threads = [threading.Thread(target=ask, args=(50 * at,)) for at in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert answers == {at: at + 1 for at in range(800)}
+    assert most == [1]
 
 
 @pytest.fixture

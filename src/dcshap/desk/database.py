@@ -34,6 +34,9 @@ PATIENCE = 5.0  # seconds that a transaction waits for another's
 BETWEEN_TURNS = 0.0005  # seconds between two tries to get the right to write
 WRITERS_LOCK = 0x64657368  # one writer at a time, also of several desks on one PostgreSQL
 
+# Two files: whoever has the first one's lock is the next to write, and whoever has the second one's writes.
+Turns = tuple[Path, Path]
+
 _metadata = MetaData()
 
 users = Table(
@@ -171,7 +174,7 @@ class Database:
                 "The database must be a URL such as sqlite:////folder/desk.db or postgresql://user@host/name, and for "
                 "PostgreSQL the package psycopg must be installed."
             ) from error
-        self._turns: Path | None = None  # a file whose lock is the right to write
+        self._turns: Turns | None = None
         if not self.postgresql:
             self._turns = _made_private(self._engine.url.database)
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
@@ -214,15 +217,15 @@ def _as_storage_error() -> Iterator[None]:
         ) from error
 
 
-def _made_private(file: str | None) -> Path | None:
-    """Keep SQLite's file from everybody but its owner; what is put beside it gets the same mode. The file of turns."""
+def _made_private(file: str | None) -> Turns | None:
+    """Keep SQLite's file from everybody but its owner; what is put beside it gets the same mode. The files of turns."""
     if not file or file == ":memory:" or file.startswith("file:"):
         return None
-    turns = Path(f"{file}-turns")
+    turns = Path(f"{file}-queue"), Path(f"{file}-turns")
     try:
-        for path in (Path(file), turns):
+        for path in (Path(file), *turns):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        for path in (Path(file), Path(f"{file}-wal"), Path(f"{file}-shm"), turns):
+        for path in (Path(file), Path(f"{file}-wal"), Path(f"{file}-shm"), *turns):
             if path.exists():
                 path.chmod(0o600)
     except OSError as error:
@@ -231,23 +234,28 @@ def _made_private(file: str | None) -> Path | None:
 
 
 @contextmanager
-def _turn(turns: Path | None) -> Iterator[None]:
+def _turn(turns: Turns | None) -> Iterator[None]:
     """Wait for the right to write to SQLite, which the system gives back when a process ends.
 
     SQLite itself lets a writer that finds another one sleep, up to a tenth of a second at a time: of two processes that
-    write all the time, one would hardly ever be awake at the right moment.
+    write all the time, one would hardly ever be awake at the right moment. Here whoever waits has the queue's lock, so
+    that nobody who has just written comes in between.
     """
     if turns is None:
         yield
         return
     until = time.monotonic() + PATIENCE
-    place = os.open(turns, os.O_RDWR | os.O_CLOEXEC)
+    queue, turn = (os.open(path, os.O_RDWR | os.O_CLOEXEC) for path in turns)
     try:
-        while not _locked(place) and time.monotonic() < until:  # then SQLite says what is wrong
-            time.sleep(BETWEEN_TURNS)
+        try:
+            for place in (queue, turn):
+                while not _locked(place) and time.monotonic() < until:  # then SQLite says what is wrong
+                    time.sleep(BETWEEN_TURNS)
+        finally:
+            os.close(queue)
         yield
     finally:
-        os.close(place)
+        os.close(turn)
 
 
 def _locked(place: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 __all__ = ["Gathering"]
@@ -18,6 +18,7 @@ class _Waiting(Generic[Asked, Answer]):
     asked: Asked
     answers: tuple[Answer, ...] = ()  # one, once there is an answer
     error: BaseException | None = None
+    woken: threading.Event = field(default_factory=threading.Event)  # answered, or the next to do the work
 
     @property
     def ended(self) -> bool:
@@ -35,7 +36,7 @@ class Gathering(Generic[Asked, Answer]):
 
     def __init__(self, work: Callable[[Sequence[Asked]], Sequence[Answer]]) -> None:
         self._work = work
-        self._gate, self._working = threading.Lock(), threading.Lock()
+        self._gate, self._busy = threading.Lock(), False
         self._pending: list[_Waiting[Asked, Answer]] = []
 
     def ask(self, asked: Asked) -> Answer:
@@ -43,14 +44,25 @@ class Gathering(Generic[Asked, Answer]):
         mine: _Waiting[Asked, Answer] = _Waiting(asked)
         with self._gate:
             self._pending.append(mine)
-        with self._working:
-            if not mine.ended:
-                with self._gate:
-                    batch, self._pending = self._pending, []
-                self._answer(batch)
+            waits, self._busy = self._busy, True
+        if waits:
+            mine.woken.wait()
+        if not mine.ended:
+            with self._gate:
+                batch, self._pending = self._pending, []
+            self._answer(batch)
+            self._hand_over(batch)
         if mine.error is not None:
             raise mine.error
         return mine.answers[0]
+
+    def _hand_over(self, answered: Sequence[_Waiting[Asked, Answer]]) -> None:
+        """Wake those who were answered, and the first of those who came since: who does the work for all of them."""
+        with self._gate:
+            following = self._pending[:1]
+            self._busy = bool(following)
+        for each in (*following, *answered):
+            each.woken.set()
 
     def _answer(self, batch: Sequence[_Waiting[Asked, Answer]]) -> None:
         try:
