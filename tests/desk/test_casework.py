@@ -239,3 +239,12 @@ def test_a_chance_next_to_the_line_does_not_read_as_one_on_it(desk, chance, said
     shown = exposed(replace(kept, explanation=replace(kept.explanation, base_values=base)), desk.words)
     assert said in shown.meaning
     assert ("at or above" in shown.meaning) == (chance >= 0.5)
+
+
+@pytest.mark.parametrize("name", ["desk", "bank"])
+def test_what_the_first_view_would_wait_for_is_done_before_and_leaves_no_trace(request, name):
+    desk = request.getfixturevalue(name)
+    desk.prepare()
+    assert desk.journal.lines() == []
+    assert desk.library.shown_before(handle(desk), reference="anchor") == []
+    assert desk.library.receipts() == []

@@ -97,6 +97,9 @@ class Cases(ABC):
     def explain(self, record: str, *, reference: str, view: str | None = None) -> Stated:
         """Explain one case; by default as this party sees it."""
 
+    def prepare(self) -> None:  # noqa: B027 - there may be nothing to do
+        """Do now what the first view would wait for, as far as nobody has to be asked."""
+
     @property
     def output_names(self) -> tuple[str, ...]:
         """The model's outputs, where they are known in advance."""

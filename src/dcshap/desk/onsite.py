@@ -9,6 +9,7 @@ import threading
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,7 +21,7 @@ from dcshap import Explanation, Schema, VerticalCollaboration, disagreement
 from dcshap._typing import FloatArray
 from dcshap.collaboration.records import identifiers
 from dcshap.desk.cases import Cases, Changes, Compared, Outputs, Stated, changed_row
-from dcshap.exceptions import DcshapWarning, InputError, StorageError
+from dcshap.exceptions import DcshapError, DcshapWarning, InputError, StorageError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt, Signer, receipt_of
 
@@ -99,6 +100,12 @@ class RunCases(Cases):
             if self._predictions is None:
                 self._predictions = self._predicted()
             return self._predictions
+
+    def prepare(self) -> None:
+        """Hash the model, and compile what the engine needs: explain a case that nobody is shown."""
+        with suppress(DcshapError):  # which whoever asks for that case is told
+            self.predictions()
+            self.explain(next(iter(self._position)), reference=self.references[0])
 
     def receipt(self, record: str, explanation: PartyExplanation, *, opening: str) -> Receipt:  # noqa: ARG002
         """A receipt of an explanation that was shown before."""

@@ -61,6 +61,11 @@ class Renderer:
         self._environment.filters["when"] = _when
         self._environment.globals.update(words=words, organisation=words.organisation or party)
 
+    def prepare(self) -> None:
+        """Compile all templates now."""
+        for name in self._environment.list_templates():
+            self._environment.get_template(name)
+
     def page(self, visit: Visit, template: str, *, status: int = HTTPStatus.OK, **context: Any) -> HTMLResponse:
         """A page from a template."""
         session = visit.session

@@ -122,6 +122,7 @@ def serve(openings: Sequence[tuple[Opening, socket.socket]], *, processes: int =
     """
     _keep_data_out_of_log()
     for opening, _ in openings:
+        opening.desk.prepare()
         opening.desk.close()  # a connection must not be used by two processes; the next query opens another
     gc.collect()
     gc.freeze()  # what is there by now stays: it need not be searched again, nor copied to the other processes

@@ -171,6 +171,11 @@ class Desk:
         tomorrow = datetime.now(UTC).date() + timedelta(days=1)
         return f"{tomorrow.isoformat()} 00:00 UTC"
 
+    def prepare(self) -> None:
+        """Do now what the first visitor would wait for."""
+        self.cases.prepare()
+        self.renderer.prepare()
+
     def close(self) -> None:
         """Give back what the desk holds open."""
         self.database.close()
