@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -57,9 +58,12 @@ class Cells:
     columns: Mapping[str, Sequence[Any]]
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, names: Mapping[str, str]) -> Self:
-        """The cells of a frame, its columns called by other names."""
-        return cls({names.get(str(name), str(name)): column.tolist() for name, column in frame.items()})
+    def of(cls, table: pd.DataFrame | Cells, names: Mapping[str, str] | None = None) -> Self:
+        """The cells of a table, some of its columns called by other names."""
+        called = names or {}
+        if isinstance(table, Cells):
+            return cls({called.get(name, name): column for name, column in table.columns.items()})
+        return cls({called.get(str(name), str(name)): column.tolist() for name, column in table.items()})
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -86,6 +90,10 @@ def row_cells(table: Any, row: int, names: Sequence[str]) -> dict[str, Any]:
 
 def is_missing(value: Any) -> bool:
     """Whether a cell is empty."""
+    if isinstance(value, str | int):
+        return False
+    if isinstance(value, float):
+        return math.isnan(value)
     return value is None or (np.ndim(value) == 0 and bool(pd.isna(value)))
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from dcshap.cli.desk import _cases
 from dcshap.cli.tables import About, Reader, Run
-from dcshap.desk.onsite import HorizontalCases
+from dcshap.desk.horizontal_cases import HorizontalCases
 from dcshap.exceptions import StorageError
 from tests.desk.people import horizontal, table
 

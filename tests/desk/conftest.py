@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from dcshap.desk.accounts import Role
-from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source, VerticalCases
 from dcshap.desk.state import Desk
 from tests.desk import people
 

@@ -9,7 +9,8 @@ import os
 import sys
 from pathlib import Path
 
-from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source
 from dcshap.desk.server import Opening, serve
 from tests.desk import people
 

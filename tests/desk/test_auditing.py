@@ -8,6 +8,8 @@ import sqlalchemy as sa
 
 from dcshap.desk.accounts import Role
 from dcshap.desk.database import journal
+from dcshap.desk.journal import Note
+from dcshap.desk.pages import auditing
 from tests.desk.people import Browser, handle, text_of
 
 
@@ -44,6 +46,19 @@ def test_organisations_of_a_vertical_run_agree_on_every_partys_sum(bank):
     assert float(page.split("difference (RMSE)")[1].split()[0]) < 1e-9
 
 
+def test_the_whole_journal_can_be_read_some_lines_at_a_time(desk, auditor, monkeypatch):
+    monkeypatch.setattr(auditing, "NEWEST", 3)
+    desk.journal.record(*(Note("olga", "officer", f"act {at}") for at in range(5)))
+    first = auditor.get("/audit/journal").text
+    assert "act 4" in first
+    assert "act 2" not in first
+    older = re.findall(r"/audit/journal\?before=\d+", first)[0]
+    page = auditor.get(older).text
+    assert [f"act {at}" in page for at in range(5)] == [True, True, True, False, False]
+    for odd in ("x", "", "-1", "9" * 30, "²"):
+        assert auditor.get(f"/audit/journal?before={odd}").status_code == 200
+
+
 def test_an_export_holds_what_the_pages_show_but_not_what_people_wrote(desk, officer, person, auditor):
     officer.get(f"/cases/{handle(desk)}")
     officer.post(f"/cases/{handle(desk)}/what-if", {"income": "4000"})
@@ -57,8 +72,11 @@ def test_an_export_holds_what_the_pages_show_but_not_what_people_wrote(desk, off
         "what if",
         "contested",
         "answered a review",
+        "compared organisations",
         "exported",
     ]
+    assert content["agreement"]["cases"] == 20
+    assert content["agreement"]["rmse"] < 1e-9
     assert content["reviews"][0]["kind"] == "contest"
     assert content["reviews"][0]["outcome"] == "upheld"
     assert "Doe" not in json.dumps(content)

@@ -12,7 +12,8 @@ from dcshap import HorizontalCollaboration
 from dcshap.desk.accounts import Role
 from dcshap.desk.enquiries import ANSWERS
 from dcshap.desk.exposition import exposed
-from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source
 from dcshap.desk.pages.hypotheses import _decisions
 from dcshap.desk.vocabulary import Organisation
 from dcshap.exceptions import InputError
@@ -205,7 +206,7 @@ def test_vertical_cases_can_be_compared_with_a_population_and_the_choice_is_reco
 
 
 def test_a_feature_that_is_as_in_the_typical_case_is_said_to_be_so(desk, officer):
-    typical = desk.library.explain(handle(desk), "C0", reference="anchor")[0].explanation.reference["job"].iloc[0]
+    typical = desk.library.explain(handle(desk), "C0", reference="anchor")[0].explanation.reference.columns["job"][0]
     jobs = people()["job"]
     for job in jobs.unique():
         page = text_of(officer.get(f"/cases/{handle(desk, jobs.index[jobs == job][0])}").text)
@@ -222,6 +223,14 @@ def test_what_an_organisation_holds_is_said_in_the_language_of_the_letter(bank):
     assert "Corner Shop: purchases" in english
 
 
+@pytest.mark.parametrize(
+    ("chance", "said"),
+    [(0.49996, "49.996"), (0.5, "50.0"), (0.50004, "50.004"), (0.4, "40.0"), (0.4999999999999, "50.0")],
+)
+def test_a_chance_has_as_many_digits_as_it_takes_to_see_on_which_side_it_is(desk, chance, said):
+    assert desk.words.percent(chance).startswith(said)
+
+
 @pytest.mark.parametrize(("chance", "said"), [(0.497, "just under 50"), (0.503, "just over 50"), (0.62, "about 62")])
 def test_a_chance_next_to_the_line_does_not_read_as_one_on_it(desk, chance, said):
     kept = desk.library.explain(handle(desk), "C0", reference="anchor")[0]
@@ -230,3 +239,12 @@ def test_a_chance_next_to_the_line_does_not_read_as_one_on_it(desk, chance, said
     shown = exposed(replace(kept, explanation=replace(kept.explanation, base_values=base)), desk.words)
     assert said in shown.meaning
     assert ("at or above" in shown.meaning) == (chance >= 0.5)
+
+
+@pytest.mark.parametrize("name", ["desk", "bank"])
+def test_what_the_first_view_would_wait_for_is_done_before_and_leaves_no_trace(request, name):
+    desk = request.getfixturevalue(name)
+    desk.prepare()
+    assert desk.journal.lines() == []
+    assert desk.library.shown_before(handle(desk), reference="anchor") == []
+    assert desk.library.receipts() == []

@@ -3,6 +3,9 @@ from __future__ import annotations
 import errno
 import sqlite3
 import stat
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -79,7 +82,7 @@ def test_nobody_else_can_look_into_the_folder_or_the_database(desk, officer):
     officer.get(f"/cases/{handle(desk)}")
     assert stat.S_IMODE(desk.folder.stat().st_mode) == 0o700
     files = sorted(desk.folder.glob("desk.db*"))
-    assert [file.name for file in files] == ["desk.db", "desk.db-shm", "desk.db-wal"]
+    assert [file.name for file in files] == ["desk.db", "desk.db-queue", "desk.db-shm", "desk.db-turns", "desk.db-wal"]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 
@@ -113,3 +116,36 @@ def test_the_cookies_name_tells_nothing_of_the_key(desk):
     name = desk.cookie_name.removeprefix("desk-")
     assert len(name) == 8
     assert name not in desk.key.hex()
+
+
+HOLDER = """
+import sys, time
+from dcshap.desk.database import Database
+
+with Database(sys.argv[1]).write():
+    print("has it", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+def held_elsewhere(url: str, seconds: float) -> subprocess.Popen[str]:
+    """Another process that is writing."""
+    other = subprocess.Popen([sys.executable, "-c", HOLDER, url, str(seconds)], stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "has it\n"
+    return other
+
+
+@pytest.mark.parametrize(("seconds", "killed"), [(0.5, False), (60, True)])
+def test_a_writer_waits_for_another_process_until_it_has_written_or_is_gone(tmp_path, seconds, killed):
+    url = f"sqlite:///{tmp_path / 'd.db'}"
+    database = Database(url)
+    with held_elsewhere(url, seconds) as other:
+        if killed:
+            other.kill()
+        began = time.monotonic()
+        with database.write():
+            waited = time.monotonic() - began
+    assert waited < 4
+    assert killed or waited > 0.2
+    database.close()

@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from dcshap import HorizontalCollaboration, Schema
 from dcshap.desk.accounts import Role
-from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source
 from tests.desk.people import Browser, handle, make_desk, people, text_of
 
 BORN = ("1965-05-05", "2010-05-05")
@@ -23,6 +24,22 @@ def test_what_if_shows_what_the_model_says_to_the_changed_row(desk, officer, nor
     changed = people().iloc[:1].assign(income=4500.0)
     assert f"{100 * north.predict_proba(changed, party='north')[0, 1]:.1f} %" in page
     assert "Then it would be" in page
+
+
+def test_what_if_and_contrast_compare_with_what_the_officer_chose(desk, officer):
+    place = f"/cases/{handle(desk)}"
+    assert f"{place}/what-if?compared=background" in officer.get(f"{place}?compared=background").text
+    assert 'name="compared" value="background"' in officer.get(f"{place}/what-if?compared=background").text
+    page = text_of(officer.post(f"{place}/what-if", inputs(desk, income=4500, compared="background")).text)
+    assert "Compared with a synthetic population" in page
+    page = text_of(officer.post(f"{place}/contrast", {"other": "C1", "compared": "background"}).text)
+    assert "compared with a synthetic population" in page
+
+
+def test_a_case_is_not_contrasted_with_itself(desk, officer):
+    answer = officer.post(f"/cases/{handle(desk)}/contrast", {"other": "C0"})
+    assert answer.status_code == 422
+    assert "Name another case" in answer.text
 
 
 def test_what_if_of_a_vertical_case_keeps_what_the_other_organisation_holds(bank, together):

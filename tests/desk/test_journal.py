@@ -119,12 +119,13 @@ def test_a_note_that_cannot_be_written_lets_nobody_who_waited_go_on(tmp_path):
 
     details = {"a": {}, "b": {"what": object()}, "c": {}}
     threads = [threading.Thread(target=record, args=each) for each in details.items()]
-    with found._writing:
-        for thread in threads:
-            thread.start()
-        limit = time.monotonic() + 10
-        while len(found._pending) < len(threads) and time.monotonic() < limit:
-            time.sleep(0.001)
+    found._writing._busy = True
+    for thread in threads:
+        thread.start()
+    limit = time.monotonic() + 10
+    while len(found._writing._pending) < len(threads) and time.monotonic() < limit:
+        time.sleep(0.001)
+    found._writing._hand_over([])
     for thread in threads:
         thread.join()
     assert len(outcomes) == 3

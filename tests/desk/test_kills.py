@@ -19,7 +19,8 @@ import pytest
 
 from dcshap.desk.accounts import Role
 from dcshap.desk.database import Database
-from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source
 from tests.desk import postgres
 from tests.desk.people import Browser, handle, make_desk, people
 

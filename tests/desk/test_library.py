@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import pandas as pd
+import math
+from datetime import date, datetime
+
+import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
+from dcshap._bytes import table_bytes
+from dcshap._tables import Cells
 from dcshap.desk.accounts import Role
 from dcshap.desk.database import explanations, references
 from dcshap.desk.journal import Note
 from dcshap.exceptions import StorageError
+from dcshap.shapley.archive import table_from, written_table
 from tests.desk.people import Browser, handle, make_desk
 
 LOOKED = Note("olga", "officer", "looked")
@@ -47,8 +53,9 @@ def test_rows_that_cases_are_compared_with_are_stored_once_and_come_back_after_a
     again = make_desk(desk.folder, desk.cases)
     after = again.library.shown_before(handle(desk), reference=reference)[0].explanation
     assert before is not after
-    pd.testing.assert_frame_equal(before.reference, after.reference)
-    pd.testing.assert_frame_equal(before.data, after.data)
+    assert before.reference == after.reference
+    assert before.data == after.data
+    assert list(after.data.columns) == list(desk.cases.schema.names)
     assert after.values.tolist() == before.values.tolist()
     page = Browser(again, Role.OFFICER).get(f"/cases/{handle(desk)}?compared={reference}").text
     assert page.count("Shown since") == 1
@@ -66,3 +73,25 @@ def test_a_page_says_the_same_before_and_after_a_restart(desk, officer):
         return page.split('id="explanation"')[1].split('aria-labelledby="compared"')[0]
 
     assert shown(before) == shown(after)
+
+
+def test_cells_of_every_kind_come_back_from_a_file_as_they_were():
+    kinds = {
+        "number": [1.5],
+        "whole": [7],
+        "text": ["clerk"],
+        "yes or no": [True],
+        "day": [date(2026, 11, 18)],
+        "moment": [datetime(2026, 11, 18, 2, 30)],
+        "absent": [None],
+    }
+    kind, content = written_table(Cells(kinds), what="data")
+    assert kind == "cells"
+    assert table_from(kind, content) == Cells(kinds)
+    assert math.isnan(table_from(*written_table(Cells({"a": [math.nan]}), what="data")).columns["a"][0])
+
+
+def test_rows_that_an_earlier_desk_stored_as_a_frame_are_still_read(desk):
+    frame = desk.cases.row("C0")
+    content = table_bytes(pa.Table.from_pandas(frame.reset_index(drop=True)))
+    assert table_from("cells", content) == Cells.of(frame)

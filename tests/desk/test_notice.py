@@ -4,7 +4,6 @@ import re
 import shutil
 import subprocess
 import zlib
-from base64 import a85decode
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -88,18 +87,41 @@ def case(collaboration, explained):
     return make
 
 
-def japanese_in(content: bytes) -> str:
-    """What a PDF shows in its Japanese font, whose two-byte codes are UTF-16."""
-    found = []
-    for stream in re.findall(rb"stream\r?\n(.*?)endstream", content, flags=re.DOTALL):
-        try:
-            page = zlib.decompress(a85decode(b"<~" + stream.strip(), adobe=True))
-        except (ValueError, zlib.error):
-            continue  # a font
-        for literal in re.findall(rb"\(((?:\\.|[^\\()])*)\) Tj", page, flags=re.DOTALL):
-            codes = re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), literal)
-            found.append(re.sub(rb"\\(.)", rb"\1", codes, flags=re.DOTALL).decode("utf-16-be", errors="replace"))
-    return "".join(found)
+def objects_in(content: bytes) -> dict[bytes, bytes]:
+    """The objects of a PDF by their numbers, as its table of places tells them; streams are unpacked."""
+    table = content[int(content.rpartition(b"startxref\n")[2].split()[0]) :]
+    found = {}
+    for number, place in enumerate(re.findall(rb"(\d{10}) 00000 n", table), 1):
+        body = content[int(place) :]
+        assert body.startswith(b"%d 0 obj\n" % number)
+        head, _, stream = body.partition(b"endobj")[0].partition(b"stream\n")
+        if stream:
+            size = int(re.findall(rb"/Length (\d+)", head)[0])
+            head += zlib.decompress(body.partition(b"stream\n")[2][:size])
+        found[b"%d" % number] = head
+    return found
+
+
+def signs_of(font: bytes, objects: dict[bytes, bytes]) -> Any:
+    """What the two-byte codes of a font stand for: as its map says, or UTF-16 where it is only named."""
+    mapped = re.search(rb"/ToUnicode (\d+)", font)
+    if mapped is None:
+        assert b"/UniJIS-UCS2-H" in font
+        return lambda code: bytes.fromhex(code).decode("utf-16-be")
+    pairs = dict(re.findall(rb"<([0-9a-f]{4})> <([0-9a-f]+)>\n", objects[mapped[1]]))
+    return lambda code: bytes.fromhex(pairs[code.encode()].decode()).decode("utf-16-be")
+
+
+def shown_in(content: bytes) -> str:
+    """What a PDF shows, without spaces, read as a viewer reads it."""
+    objects, shown = objects_in(content), []
+    for page in (body for body in objects.values() if b"/Type /Page " in body):
+        fonts = {name: signs_of(objects[at], objects) for name, at in re.findall(rb"/(F\d+) (\d+) 0 R", page)}
+        drawn = objects[re.findall(rb"/Contents (\d+)", page)[0]]
+        for name, codes in re.findall(rb"/(F\d+) [\d.]+ Tf <([0-9a-f]*)> Tj", drawn):
+            text = codes.decode()
+            shown += [fonts[name](text[at : at + 4]) for at in range(0, len(text), 4)]
+    return "".join("".join(shown).split())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -127,29 +149,40 @@ def test_nothing_of_a_sensitive_column_is_in_the_letter(case, language):
     assert not re.search("creed|south", repr(letter))  # all that the PDF is made of
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_pdf_shows_what_the_page_shows(case, language):
+    letter = notice(case(language), language=language)
+    shown = shown_in(letter.pdf())
+    said = [text for part in letter.parts for text in (part.heading, *part.before, *part.items)]
+    for text in (*said, *letter.foot, letter.title, letter.about, "Bank <North>", "Kim Doe"):
+        assert "".join(text.split()) in shown, text
+
+
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed")
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_the_pdf_shows_what_the_page_shows(case, language, tmp_path):
+def test_another_reader_finds_the_same_in_the_pdf(case, language, tmp_path):
     letter = notice(case(language), language=language)
     (tmp_path / "letter.pdf").write_bytes(letter.pdf())
-    done = subprocess.run(
-        ["pdftotext", "-layout", tmp_path / "letter.pdf", "-"], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(["pdftotext", tmp_path / "letter.pdf", "-"], capture_output=True, text=True, check=True)
     shown = "".join(done.stdout.split())
     for part in letter.parts:
         for text in (part.heading, *part.before, *part.items):
             assert "".join(text.split()) in shown, text
-    assert "Bank<North>" in shown
 
 
-def test_the_japanese_pdf_holds_every_sign_of_the_letter(case):
-    letter = notice(case("ja"), language="ja")
-    shown = japanese_in(letter.pdf())
-    for part in letter.parts:
-        for text in (part.heading, *part.before, *part.items):
-            wanted = [sign for sign in text if ord(sign) > 0x3000]
-            assert [sign for sign in wanted if sign not in shown] == [], text
-    assert "決定の内容" in shown
+def test_lines_stay_within_the_page_and_break_where_japanese_allows():
+    setting = pdf.Setting("ja", pdf._dejavu(pdf.PLAIN), pdf._dejavu(pdf.BOLD), pdf.JAPANESE)
+    text = "お申し込みは「お断り」することとなりました。収入は、700 ユーロです（年収）。" * 9
+    lines = setting.lines(text, pdf.Style())
+    broken = ["".join(run for _, run in line.runs) for line in lines]
+    assert "".join(broken).replace(" ", "") == text.replace(" ", "")
+    assert all(line.width <= pdf.WIDTH for line in lines)
+    assert min(line.width for line in lines[:-1]) > 0.9 * pdf.WIDTH
+    assert not any(line[0] in pdf.NEVER_FIRST or line[-1] in pdf.NEVER_LAST for line in broken)
+
+
+def test_a_sign_that_no_typeface_has_is_shown_as_one_that_is_lacking(case):
+    assert "〓" in shown_in(notice(case("ja", decision="𠮷野"), language="ja").pdf())
 
 
 def test_the_same_letter_is_the_same_file(case):
@@ -174,7 +207,9 @@ def test_long_texts_and_many_reasons_fill_several_pages(case, language):
     )
     letter = notice(one, language=language)
     assert len(letter.parts[1].items) > 15
-    assert letter.pdf().count(b"/Type /Page\n") + letter.pdf().count(b"/Type /Page ") >= 3
+    content = letter.pdf()
+    assert content.count(b"/Type /Page ") >= 3
+    assert "x" * 80 in shown_in(content)
 
 
 def test_a_reason_of_another_organisation_says_whom_to_ask(case, explained):
@@ -232,6 +267,13 @@ def test_a_font_that_is_none_is_refused(case, tmp_path):
 def test_an_unknown_language_is_refused(case):
     with pytest.raises(InputError, match="`language` must be"):
         notice(case(), language="xx")
+
+
+@pytest.mark.parametrize(("chance", "said"), [(0.49996, "49.996%"), (0.5, "50%"), (0.5001, "50.01%")])
+def test_a_chance_that_misses_the_line_does_not_read_as_one_on_it(case, explained, chance, said):
+    base = np.array([[1 - chance, chance]]) - explained.values.sum(axis=1)
+    letter = notice(case(explanation=replace(explained, base_values=base), output=1, line=0.5))
+    assert said in letter.html
 
 
 def test_a_chance_next_to_a_line_is_written_with_its_tenth(case, explained):

@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from dcshap.desk.accounts import Role
-from dcshap.desk.onsite import HorizontalCases, Source
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source
 from dcshap.desk.server import Opening, serve
 from dcshap.exceptions import InputError
 from tests.desk.people import handle, make_desk, people

@@ -150,4 +150,4 @@ def test_a_person_is_told_that_something_sensitive_counts_though_no_reason_names
 
 
 def typical_age(desk):
-    return desk.library.explain(handle(desk), "C0", reference="anchor")[0].explanation.reference["age"].iloc[0]
+    return desk.library.explain(handle(desk), "C0", reference="anchor")[0].explanation.reference.columns["age"][0]

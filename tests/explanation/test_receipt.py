@@ -15,7 +15,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
@@ -43,6 +43,7 @@ from dcshap.explanation.receipt.commitments import (
     model_digest,
     opening_bytes,
 )
+from dcshap.federation.seals.revocation import revoke, signed_by
 from dcshap.storage import read_model, write_model
 from tests.explanation.conftest import split
 
@@ -259,6 +260,24 @@ def test_the_key_of_a_certificate_signs_too_and_its_authority_vouches_for_the_na
             undated.verify(root=root)
     with pytest.raises(ProtocolError, match="of the given authority"):
         horizontal.receipt(both["north"]).verify(root=root)
+
+
+def test_a_certificate_that_its_authority_has_revoked_proves_nothing(horizontal, both, tmp_path):
+    authority, key = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+    root = certificate("root", authority, "root", authority)
+    (tmp_path / "rootCA.pem").write_text(root)
+    plain = authority.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (tmp_path / "rootCA.key").write_bytes(plain)
+    pss = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=padding.PSS.DIGEST_LENGTH)
+    signer = Signer(certificate("north", key, "root", authority), lambda text: key.sign(text, pss, hashes.SHA256()))
+    receipt = horizontal.receipt(both["north"], signer=signer)
+    for whom, refused in (("south", False), ("0x7", True), ("north", True)):
+        found = signed_by(tmp_path / "rootCA.pem", revoke(tmp_path, [whom])).revoke
+        assert compare(receipt, receipt, root=root, revoked=found).same is not refused
+        if refused:
+            with pytest.raises(ProtocolError, match="was revoked"):
+                receipt.verify(root=root, revoked=found)
+        (tmp_path / "revoked.json").unlink()
 
 
 # --- hashes --------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ __all__ = ["desk"]
 
 DEMO = "demo"
 PORT = 8642
-NEEDED = ("argon2", "jinja2", "multipart", "reportlab", "sqlalchemy", "starlette", "uvicorn")
+NEEDED = ("argon2", "jinja2", "multipart", "sqlalchemy", "starlette", "uvicorn")
 
 
 def desk(
@@ -136,7 +136,12 @@ def _cases_of_kit(
     if found.role == "party":
         return cases_of_party(kit, identity, collaboration), place
     agreed = None if schema is None else Schema.load(schema)
-    asked: dict[str, Any] = {"party": party, "schema": agreed, "authority": identity.root_pem}
+    asked: dict[str, Any] = {
+        "party": party,
+        "schema": agreed,
+        "authority": identity.root_pem,
+        "revoked": identity.revokes,
+    }
     return FederationCases(lambda: Session(kit), collaboration, **asked), place
 
 
@@ -144,7 +149,8 @@ def _cases(
     folder: Path, files: list[str], party: str | None, *, identifier: str | None, reader: Reader | None = None
 ) -> tuple[Cases, Path]:
     """Cases of a run, and where the desk keeps its own things by default."""
-    from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases  # noqa: PLC0415
+    from dcshap.desk.horizontal_cases import HorizontalCases  # noqa: PLC0415 - as below
+    from dcshap.desk.onsite import Source, VerticalCases  # noqa: PLC0415
 
     trained = Run.load(folder, reader)
     whose = trained.party(party)

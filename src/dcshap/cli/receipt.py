@@ -30,6 +30,7 @@ def verify(
     first: Annotated[Path, typer.Argument(metavar="A", help="A file of receipts.")],
     second: Annotated[Path | None, typer.Argument(metavar="[B]", help="Another party's, of the same records.")] = None,
     root: Annotated[Path | None, typer.Option(help="The federation's authority (rootCA.pem), to check names.")] = None,
+    revoked: Annotated[Path | None, typer.Option(help="With --root: the authority's list, revoked.json.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Is a receipt as it was signed, and do two of them state the same explanation? Nobody's data are needed.
@@ -38,20 +39,34 @@ def verify(
 
     Examples: `dcshap receipt verify north.receipt`, `dcshap receipt verify north.receipt south.receipt`
     """
-    authority = None if root is None else root.read_text(encoding="utf-8")
+    against = _authority(root, revoked)
     one = read_receipts(first)
     if second is None:
         for each in one:
-            each.verify(root=authority)
+            each.verify(**against)
         _show_alone(one, as_json=as_json)
         return
     other = read_receipts(second)
     if len(one) != len(other):
         raise InputError(f"Both files must hold the same number of receipts. Got {len(one)} and {len(other)}.")
-    found = [compare(a, b, root=authority) for a, b in zip(one, other, strict=True)]
+    found = [compare(a, b, **against) for a, b in zip(one, other, strict=True)]
     _show_compared(one, other, found, as_json=as_json)
     if not all(each.same for each in found):
         raise typer.Exit(1)
+
+
+def _authority(root: Path | None, revoked: Path | None) -> dict[str, Any]:
+    """Whose certificates receipts are checked by, and which of them count no more."""
+    if revoked is not None and root is None:
+        raise InputError("--revoked needs --root: the authority that signed the list.")
+    if root is None:
+        return {}
+    pem = root.read_text(encoding="utf-8")
+    if revoked is None:
+        return {"root": pem}
+    from dcshap.federation.seals.revocation import signed_by  # noqa: PLC0415 - few receipts are of a federation
+
+    return {"root": pem, "revoked": signed_by(root, revoked).revoke}
 
 
 def _plain(one: Receipt) -> dict[str, Any]:

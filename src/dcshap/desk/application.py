@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -89,11 +90,12 @@ class _Door:
     def _answered(self, page: Page, request: Request, form: dict[str, str]) -> Response:
         cookie = request.cookies.get(self._cookie, "")
         address = request.client.host if request.client else ""
-        visit = Visit(address, cookie, None, dict(request.path_params), dict(request.query_params), form)
+        origin = f"{'https' if self._https else 'http'}://{request.headers.get('host', '')}"  # which the guard knows
+        visit = Visit(address, cookie, None, dict(request.path_params), dict(request.query_params), form, origin)
         try:
             session = self._desk.accounts.session(cookie) if cookie else None
             fresh = cookie or secrets.token_urlsafe(32)  # those who have not come in need one for their form
-            visit = Visit(address, fresh, session, visit.path, visit.query, form)
+            visit = replace(visit, cookie=fresh, session=session)
             response = self._admitted(page, visit, sent_cookie=cookie)
         except RefusedError as error:
             response = self._refused(request, visit, error)

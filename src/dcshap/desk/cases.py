@@ -12,7 +12,8 @@ from dcshap import Disagreement, Schema
 from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.explanation import PartyExplanation
-from dcshap.explanation.receipt import Receipt
+from dcshap.explanation.receipt import Concordance, Receipt, compare
+from dcshap.explanation.receipt.signature import Revoked
 from dcshap.schema.typed import cell_of, code_typed
 
 __all__ = ["Cases", "Changes", "Compared", "Outputs", "Stated", "UnknownCaseError", "changed_row"]
@@ -59,6 +60,8 @@ class Cases(ABC):
         Whether another party's view can be asked for from here, and is answered by its own rules.
     authority : str, optional
         The certificate of a federation's authority, as PEM: whoever signs receipts has a certificate of it.
+    revoked : callable, optional
+        Whether that authority has revoked a certificate.
     """
 
     party: str
@@ -67,6 +70,7 @@ class Cases(ABC):
     references: tuple[str, ...] = ("anchor",)
     asks_at_once: bool = False
     authority: str | None = None
+    revoked: Revoked | None = None
 
     @property
     @abstractmethod
@@ -93,6 +97,9 @@ class Cases(ABC):
     def explain(self, record: str, *, reference: str, view: str | None = None) -> Stated:
         """Explain one case; by default as this party sees it."""
 
+    def prepare(self) -> None:  # noqa: B027 - there may be nothing to do
+        """Do now what the first view would wait for, as far as nobody has to be asked."""
+
     @property
     def output_names(self) -> tuple[str, ...]:
         """The model's outputs, where they are known in advance."""
@@ -117,6 +124,10 @@ class Cases(ABC):
         None where every answer would be a request to others: a search tries thousands.
         """
         return None
+
+    def concordance(self, one: Receipt, other: Receipt) -> Concordance:
+        """Whether two receipts state the same, each signed with a certificate that counts where there are such."""
+        return compare(one, other, root=self.authority, revoked=self.revoked)
 
     @abstractmethod
     def receipt(self, record: str, explanation: PartyExplanation, *, opening: str) -> Receipt | None:

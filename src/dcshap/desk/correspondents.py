@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -36,7 +37,7 @@ class Correspondents:
     def __init__(self, database: Database, signer: Signer, agreed: Mapping[str, str]) -> None:
         self._database, self.signer, self._agreed = database, signer, agreed
 
-    @property
+    @cached_property
     def own_fingerprint(self) -> str:
         """Of this desk's key, for people to compare."""
         return fingerprint_of_key(self.signer.pem)

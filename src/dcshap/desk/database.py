@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +31,11 @@ __all__ = [
 ]
 
 PATIENCE = 5.0  # seconds that a transaction waits for another's
+BETWEEN_TURNS = 0.0005  # seconds between two tries to get the right to write
 WRITERS_LOCK = 0x64657368  # one writer at a time, also of several desks on one PostgreSQL
+
+# Two files: whoever has the first one's lock is the next to write, and whoever has the second one's writes.
+Turns = tuple[Path, Path]
 
 _metadata = MetaData()
 
@@ -168,8 +174,9 @@ class Database:
                 "The database must be a URL such as sqlite:////folder/desk.db or postgresql://user@host/name, and for "
                 "PostgreSQL the package psycopg must be installed."
             ) from error
+        self._turns: Turns | None = None
         if not self.postgresql:
-            _make_private(self._engine.url.database)
+            self._turns = _made_private(self._engine.url.database)
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
             sa.event.listen(self._engine, "begin", _begin_sqlite)
         self._writing = self._engine.execution_options(desk_writes=True)
@@ -188,7 +195,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that is the only one that writes: all of it is on disk at the end, or nothing."""
-        with _as_storage_error(), self._writing.begin() as connection:
+        with _as_storage_error(), _turn(self._turns), self._writing.begin() as connection:
             if self.postgresql:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS_LOCK)))
             yield connection
@@ -210,17 +217,55 @@ def _as_storage_error() -> Iterator[None]:
         ) from error
 
 
-def _make_private(file: str | None) -> None:
-    """Keep SQLite's file from everybody but its owner; what SQLite puts beside it gets the same mode."""
+def _made_private(file: str | None) -> Turns | None:
+    """Keep SQLite's file from everybody but its owner; what is put beside it gets the same mode. The files of turns."""
     if not file or file == ":memory:" or file.startswith("file:"):
-        return
+        return None
+    turns = Path(f"{file}-queue"), Path(f"{file}-turns")
     try:
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-        for path in (Path(file), Path(f"{file}-wal"), Path(f"{file}-shm")):
+        for path in (Path(file), *turns):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        for path in (Path(file), Path(f"{file}-wal"), Path(f"{file}-shm"), *turns):
             if path.exists():
                 path.chmod(0o600)
     except OSError as error:
         raise StorageError("The desk's database must be a file that this user owns and can write.") from error
+    return turns if sys.platform != "win32" else None
+
+
+@contextmanager
+def _turn(turns: Turns | None) -> Iterator[None]:
+    """Wait for the right to write to SQLite, which the system gives back when a process ends.
+
+    SQLite itself lets a writer that finds another one sleep, up to a tenth of a second at a time: of two processes that
+    write all the time, one would hardly ever be awake at the right moment. Here whoever waits has the queue's lock, so
+    that nobody who has just written comes in between.
+    """
+    if turns is None:
+        yield
+        return
+    until = time.monotonic() + PATIENCE
+    queue, turn = (os.open(path, os.O_RDWR | os.O_CLOEXEC) for path in turns)
+    try:
+        try:
+            for place in (queue, turn):
+                while not _locked(place) and time.monotonic() < until:  # then SQLite says what is wrong
+                    time.sleep(BETWEEN_TURNS)
+        finally:
+            os.close(queue)
+        yield
+    finally:
+        os.close(turn)
+
+
+def _locked(place: int) -> bool:
+    import fcntl  # noqa: PLC0415 - which Windows lacks
+
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:

@@ -130,7 +130,7 @@ def exposed(kept: Kept, words: Vocabulary, *, without: Collection[str] = ()) -> 
     return Exposition(
         kept=kept,
         output=shown.output,
-        prediction=prediction_text(shown.prediction, percent=_percent(explanation)),
+        prediction=prediction_text(shown.prediction, words, percent=_percent(explanation)),
         percent=_percent(explanation),
         decision=words.decision(shown.prediction) if _percent(explanation) or words.above else "",
         meaning=_meaning(explanation, shown.prediction, shown.output, words),
@@ -160,16 +160,16 @@ def _percent(explanation: PartyExplanation) -> bool:
     return len(explanation.output_names) > 1 and explanation.are_probabilities
 
 
-def prediction_text(value: float, *, percent: bool) -> str:
+def prediction_text(value: float, words: Vocabulary, *, percent: bool) -> str:
     """A prediction as pages show it."""
-    return f"{100 * value:.1f} %" if percent else fixed(value, decimals_for(abs(value)))
+    return f"{words.percent(value)} %" if percent else fixed(value, decimals_for(abs(value)))
 
 
 def _meaning(explanation: PartyExplanation, value: float, output: str, words: Vocabulary) -> str:
     """What a prediction means, in a sentence."""
     subject = words.subject_in() or output
     if not _percent(explanation):
-        return f"The model predicts {subject}: {prediction_text(value, percent=False)}."
+        return f"The model predicts {subject}: {prediction_text(value, words, percent=False)}."
     relation = "at or above" if value >= words.threshold else "below"
     line = f"{100 * words.threshold:g} %"
     whole, near = round(100 * value), "about"

@@ -16,10 +16,12 @@ from dcshap import Schema, disagreement
 from dcshap._typing import FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.desk.cases import Cases, Changes, Compared, Stated, UnknownCaseError, changed_row
-from dcshap.desk.onsite import HorizontalCases, Source, folded
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source, folded
 from dcshap.exceptions import FederationError, InputError, ProtocolError, StorageError, UnanswerableError
 from dcshap.explanation import PartyExplanation
-from dcshap.explanation.receipt import Receipt, Signer, compare, fresh_opening
+from dcshap.explanation.receipt import Receipt, Signer, fresh_opening
+from dcshap.explanation.receipt.signature import Revoked
 from dcshap.federation.seals.identity import Identity
 from dcshap.federation.seals.ledger import Ledger
 from dcshap.federation.site.configuration import SiteConfig
@@ -119,6 +121,7 @@ def cases_of_party(kit: Path, identity: Identity, collaboration: str | None) -> 
         signer=Signer(identity.certificate.pem, identity.sign),
         organisations=settings.partners,
         authority=identity.root_pem,
+        revoked=identity.revokes,
         ledger=Ledger(config.ledger),
     )
 
@@ -136,7 +139,7 @@ class FederationCases(Cases):
         Whose view the desk shows; the first one's by default.
     schema : Schema, optional
         The agreed one, of all parties' columns: which values a cell may have, and what is sensitive.
-    authority : str, optional
+    authority, revoked : optional
         As in `Cases`.
     """
 
@@ -152,8 +155,9 @@ class FederationCases(Cases):
         party: str | None = None,
         schema: Schema | None = None,
         authority: str | None = None,
+        revoked: Revoked | None = None,
     ) -> None:
-        self._connect, self._schema, self.authority = connect, schema, authority
+        self._connect, self._schema, self.authority, self.revoked = connect, schema, authority, revoked
         self._session: Asking | None = None
         self._last_error = ""
         self._lock = threading.RLock()  # a session carries one request at a time
@@ -233,7 +237,7 @@ class FederationCases(Cases):
         views = {name: view_of(name) for name in sorted({self.party, *self.organisations})}
         signed = [receipts for _, receipts in views.values()]
         compared = [
-            compare(*pair, root=self.authority)
+            self.concordance(*pair)
             for one, other in itertools.combinations(signed, 2)
             for pair in zip(one, other, strict=True)
         ]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hmac
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,12 +17,11 @@ import sqlalchemy as sa
 
 from dcshap.desk.database import Database
 from dcshap.desk.database import journal as table
-from dcshap.exceptions import StorageError
+from dcshap.desk.gathering import Gathering
 
 __all__ = ["Journal", "Line", "Note", "now"]
 
 _BEGINNING = "0" * 64
-_LOST = "The journal could not be written, so nothing was shown or changed. Try again in a moment."
 _NEWEST = sa.select(table.c.number, table.c.digest).order_by(table.c.number.desc()).limit(1)
 
 
@@ -59,12 +57,10 @@ class Line:
     digest: str
 
 
-@dataclass
-class _Waiting:
+@dataclass(frozen=True)
+class _Asked:
     notes: Sequence[Note]
     also: Callable[[sa.Connection], object] | None
-    written: bool = False
-    error: StorageError | None = None
 
 
 class Journal:
@@ -79,8 +75,7 @@ class Journal:
 
     def __init__(self, database: Database, key: bytes) -> None:
         self._database, self._key = database, key
-        self._gate, self._writing = threading.Lock(), threading.Lock()
-        self._pending: list[_Waiting] = []
+        self._writing = Gathering(self._write)
 
     def record(self, *notes: Note, also: Callable[[sa.Connection], object] | None = None) -> None:
         """Write lines; they are on disk on return. What other threads wait to have written goes along.
@@ -91,32 +86,16 @@ class Journal:
         also : callable, optional
             Writes something else in the same transaction.
         """
-        mine = _Waiting(notes, also)
-        with self._gate:
-            self._pending.append(mine)
-        with self._writing:
-            if not mine.written and mine.error is None:
-                with self._gate:
-                    batch, self._pending = self._pending, []
-                self._write(batch)
-        if not mine.written:
-            raise mine.error or StorageError(_LOST)
+        self._writing.ask(_Asked(notes, also))
 
-    def _write(self, batch: Sequence[_Waiting]) -> None:
-        """Write what several threads wait for: all of it, or none of it and each of them is told so."""
-        failure: StorageError | None = StorageError(_LOST)
-        try:
-            with self._database.write() as connection:
-                for each in batch:
-                    if each.also is not None:
-                        each.also(connection)
-                self.append(connection, *(note for each in batch for note in each.notes))
-            failure = None
-        except StorageError as error:
-            failure = error
-        finally:  # also where another thread's note cannot be written, nobody goes on without their line
+    def _write(self, batch: Sequence[_Asked]) -> Sequence[None]:
+        """Write what several threads wait for: all of it, or none of it and nobody goes on without their line."""
+        with self._database.write() as connection:
             for each in batch:
-                each.written, each.error = failure is None, failure
+                if each.also is not None:
+                    each.also(connection)
+            self.append(connection, *(note for each in batch for note in each.notes))
+        return [None] * len(batch)
 
     def append(self, connection: sa.Connection, *notes: Note) -> None:
         """Write lines within a transaction of `Database.write`, together with what they tell of."""
@@ -124,7 +103,7 @@ class Journal:
         rows = []
         for note in notes:
             number += 1
-            content = asdict(note) | {
+            content = vars(note) | {
                 "number": number,
                 "at": now(),
                 "detail": json.dumps(dict(note.detail), sort_keys=True, ensure_ascii=False),
@@ -134,11 +113,13 @@ class Journal:
         if rows:
             connection.execute(table.insert(), rows)
 
-    def lines(self, *, newest: int | None = None, handle: str | None = None) -> list[Line]:
-        """The lines in their order; the newest few of them, or those about a case."""
+    def lines(self, *, newest: int | None = None, before: int | None = None, handle: str | None = None) -> list[Line]:
+        """The lines in their order; the newest few of them, those before a line, or those about a case."""
         query = sa.select(table).order_by(table.c.number.desc())
         if handle is not None:
             query = query.where(table.c.handle == handle)
+        if before is not None:
+            query = query.where(table.c.number < before)
         if newest is not None:
             query = query.limit(newest)
         with self._database.read() as connection:
@@ -166,7 +147,7 @@ class Journal:
         """
         last = _BEGINNING
         for position, line in enumerate(self.lines(), 1):
-            content = asdict(line)
+            content = dict(vars(line))
             digest = content.pop("digest")
             if line.number != position:
                 return f"Line {position} is missing."

@@ -10,20 +10,20 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
-import pandas as pd
-import pyarrow as pa
 import sqlalchemy as sa
 
-from dcshap._bytes import read_table, table_bytes
+from dcshap._tables import Cells
 from dcshap.desk.cases import Cases, Stated
 from dcshap.desk.database import Database, explanations, references
 from dcshap.desk.database import cases as known_cases
 from dcshap.desk.journal import Journal, Note, now
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt
+from dcshap.shapley.archive import table_from, written_table
 
 __all__ = ["Kept", "Library"]
 
@@ -56,7 +56,7 @@ class Kept:
     opening: str  # with which its hashes can be checked, for those who may know the record
     is_stored: bool = True
 
-    @property
+    @cached_property
     def code(self) -> str:
         """What the receipt is called on a letter."""
         return Receipt.from_json(self.receipt).code if self.receipt else ""
@@ -79,7 +79,7 @@ class Library:
         self._database, self._journal, self._cases, self._key = database, journal, cases, key
         self._records = {self._made_handle(record): record for record in cases.records()}
         self._at_hand: OrderedDict[str, Kept] = OrderedDict()
-        self._references: dict[str, pd.DataFrame | None] = {}
+        self._references: dict[str, Cells | None] = {}
         self._lock = threading.Lock()
 
     # --- handles ------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class Library:
             run=stated.explanation.run or "",
             reference=reference,
             made=now(),
-            explanation=stated.explanation,
+            explanation=self._in_cells(stated.explanation),
             answer=answer,
             receipt="" if receipt is None else receipt.to_json(),
             opening="" if receipt is None else str(receipt.opening),
@@ -185,7 +185,7 @@ class Library:
         if row is None:
             return None
         texts = {name: row._mapping[name] for name in _TEXTS}
-        explanation = PartyExplanation.load(io.BytesIO(row.content))
+        explanation = self._in_cells(PartyExplanation.load(io.BytesIO(row.content)))
         if explanation.reference is None:
             explanation = replace(explanation, reference=self._reference(str(explanation.reference_fingerprint)))
         kept = Kept(**texts, explanation=explanation, answer=tuple(json.loads(row.answer)))
@@ -206,6 +206,14 @@ class Library:
 
     # --- what cases are compared with: the same rows for all of them, so they are stored once -------------------------
 
+    def _in_cells(self, explanation: PartyExplanation) -> PartyExplanation:
+        """The same explanation with its tables as lists, which are quicker to store, and to look cells up in."""
+        data, reference = explanation.data, explanation.reference
+        if reference is not None:
+            known = self._references.get(str(explanation.reference_fingerprint))
+            reference = Cells.of(reference) if known is None else known
+        return replace(explanation, data=None if data is None else Cells.of(data), reference=reference)
+
     def _has_new_reference(self, explanation: PartyExplanation) -> bool:
         return explanation.reference is not None and explanation.reference_fingerprint not in self._references
 
@@ -213,17 +221,17 @@ class Library:
     def _store_reference(connection: sa.Connection, explanation: PartyExplanation) -> None:
         fingerprint = explanation.reference_fingerprint
         if connection.execute(_REFERENCE, {"of": fingerprint}).first() is None:
-            content = table_bytes(pa.Table.from_pandas(explanation.reference))
+            content = written_table(explanation.reference, what="reference")[1]
             connection.execute(references.insert(), {"fingerprint": fingerprint, "content": content})
 
-    def _reference(self, fingerprint: str) -> pd.DataFrame | None:
+    def _reference(self, fingerprint: str) -> Cells | None:
         """The rows of a fingerprint; None where a party keeps them to itself."""
         if fingerprint not in self._references:
             with self._database.read() as connection:
                 found = connection.execute(_REFERENCE, {"of": fingerprint}).first()
             if found is None:
                 return None
-            self._references[fingerprint] = read_table(io.BytesIO(found.content)).to_pandas()
+            self._references[fingerprint] = table_from("cells", found.content)
         return self._references[fingerprint]
 
 

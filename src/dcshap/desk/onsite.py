@@ -1,37 +1,31 @@
 """Cases of a training on this machine, with the tables of whoever is asked.
 
-`HorizontalCases` needs nobody but its own party. `VerticalCases` asks the other parties of the run, each of which
-brings its columns.
+`VerticalCases` asks the other parties of the run, each of which brings its columns; `horizontal_cases` needs nobody.
 """
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
 from dcshap import Explanation, Schema, VerticalCollaboration, disagreement
 from dcshap._typing import FloatArray
-from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.collaboration.records import identifiers
 from dcshap.desk.cases import Cases, Changes, Compared, Outputs, Stated, changed_row
-from dcshap.exceptions import DcshapWarning, InputError, StorageError
+from dcshap.exceptions import DcshapError, DcshapWarning, InputError, StorageError
 from dcshap.explanation import PartyExplanation
 from dcshap.explanation.receipt import Receipt, Signer, receipt_of
-from dcshap.explanation.receipt.commitments import OPENING, grouped
-from dcshap.explanation.reference import BACKGROUND, reference_rows
-from dcshap.explanation.rows import explain_rows
 
-__all__ = ["HorizontalCases", "Source", "VerticalCases", "folded"]
-
-N_CONTROLS = 10
+__all__ = ["RunCases", "Source", "VerticalCases", "answers", "folded", "quietly"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +36,7 @@ class Source:
     stamp: Callable[[], Hashable]  # something that differs once it was written again
 
 
-class _RunCases(Cases):
+class RunCases(Cases):
     """What both kinds have in common: tables at hand, and a training that is read again when it was done again."""
 
     def __init__(self, source: Source, party: str, own: pd.DataFrame, *, signer: Signer | None = None) -> None:
@@ -50,6 +44,7 @@ class _RunCases(Cases):
         self._table = own.set_axis(pd.Index(identifiers(own)))
         self._position = {record: at for at, record in enumerate(self._table.index)}
         self._lock = threading.RLock()  # one explanation at a time: they use all there is of a core
+        self._signers: WeakKeyDictionary[Any, Signer] = WeakKeyDictionary()  # of a party's own key
         self._loading = threading.RLock()  # apart, so that what was explained before is shown meanwhile
         self._stamp: Hashable = None
         self._trained: Any = None
@@ -71,45 +66,70 @@ class _RunCases(Cases):
 
     @property
     def run(self) -> str:
+        """The training whose model is used now."""
         return str(self._current().parties_[self.party].run)
 
     @property
     def output_names(self) -> tuple[str, ...]:
+        """The model's outputs."""
         return tuple(map(str, getattr(self._model(), "classes_", ())))
 
     @property
     def schema(self) -> Schema:
+        """The agreed schema."""
         schema: Schema = self._current().parties_[self.party].agreement.schema
         return schema
 
     def records(self) -> Sequence[str]:
+        """The identifiers of all cases."""
         return list(self._table.index)
 
     def knows(self, record: str) -> bool:
+        """Whether there is such a case."""
         return record in self._position
 
     def row(self, record: str) -> pd.DataFrame:
+        """The own columns of a case."""
         at = self._position[record]
         return self._table.iloc[[at]]
 
     def predictions(self) -> FloatArray:
+        """The model's answers (n, K) to all cases."""
         with self._loading:
             self._current()
             if self._predictions is None:
                 self._predictions = self._predicted()
             return self._predictions
 
+    def prepare(self) -> None:
+        """Hash the model, and compile what the engine needs: explain a case that nobody is shown."""
+        with suppress(DcshapError):  # which whoever asks for that case is told
+            self.predictions()
+            self.explain(next(iter(self._position)), reference=self.references[0])
+
     def receipt(self, record: str, explanation: PartyExplanation, *, opening: str) -> Receipt:  # noqa: ARG002
-        return receipt_of(self._current().parties_[self.party], explanation, opening=opening, signer=self._signer)
+        """A receipt of an explanation that was shown before."""
+        party = self._current().parties_[self.party]
+        return receipt_of(party, explanation, opening=opening, signer=self._signer_of(party))
 
     def _stated(self, party: Any, explanation: PartyExplanation) -> Stated:
-        """An explanation with its receipt, signed with the key that the party keeps unless there is another."""
-        return Stated(explanation, receipt_of(party, explanation, signer=self._signer))
+        """An explanation with its receipt."""
+        return Stated(explanation, receipt_of(party, explanation, signer=self._signer_of(party)))
+
+    def _signer_of(self, party: Any) -> Signer:
+        """Who signs: the given one, or the key that the party keeps."""
+        if self._signer is not None:
+            return self._signer
+        if party not in self._signers:
+            self._signers[party] = Signer.of_party(party)
+        return self._signers[party]
 
     def answer(self, record: str) -> tuple[float, ...]:
+        """The model's own answer to one case."""
         return tuple(float(value) for value in self.predictions()[self._position[record]])
 
     def decided(self) -> Outputs:
+        """What tells the model's answers to a case as if its own columns were others."""
         return self._outputs
 
     @abstractmethod
@@ -122,98 +142,7 @@ class _RunCases(Cases):
     def _outputs(self, record: str, rows: pd.DataFrame) -> FloatArray: ...
 
 
-class HorizontalCases(_RunCases):
-    """Cases of a party that holds all columns of its own people.
-
-    Parameters
-    ----------
-    source : Source
-        Of a HorizontalCollaboration, or of this party alone.
-    party : str
-    table : DataFrame of shape (n, M)
-        Its index has the identifiers.
-    signer : Signer, optional
-        Signs receipts; by default with the key that the party keeps.
-    organisations : sequence of str, optional
-        The other parties, where the source has not all of them.
-    authority : str, optional
-        As in `Cases`.
-    """
-
-    kind = "horizontal"
-    references = ("anchor", "background")
-
-    def __init__(
-        self,
-        source: Source,
-        party: str,
-        table: pd.DataFrame,
-        *,
-        signer: Signer | None = None,
-        organisations: Sequence[str] = (),
-        authority: str | None = None,
-    ) -> None:
-        super().__init__(source, party, table, signer=signer)
-        self.organisations = tuple(organisations) or self.organisations
-        self.authority = authority
-
-    def _party(self) -> HorizontalParty:
-        party: HorizontalParty = self._current().parties_[self.party]
-        return party
-
-    def _model(self) -> Any:
-        return self._party().model_
-
-    def _predicted(self) -> FloatArray:
-        return _answers(self._party().predict_proba, self._party().predict, self._model(), self._table)
-
-    def _outputs(self, record: str, rows: pd.DataFrame) -> FloatArray:  # noqa: ARG002 - all columns are in the rows
-        party = self._party()
-        with self._lock:
-            return _answers(party.predict_proba, party.predict, party.model_, rows)
-
-    def explain(self, record: str, *, reference: str, view: str | None = None) -> Stated:
-        """Explain one case; by default as this party sees it."""
-        if view not in (None, self.party):
-            raise InputError("All features of this case are at this desk: nobody else needs to be asked.")
-        return self._explained(self.row(record), reference)
-
-    def explain_changed(self, record: str, row: pd.DataFrame, changes: Changes, *, reference: str) -> Stated:  # noqa: ARG002
-        """Explain a case as if some own cells of its row were others."""
-        return self._explained(changed_row(row, self.schema, changes), reference)
-
-    def _explained(self, rows: pd.DataFrame, reference: str) -> Stated:
-        party = self._party()
-        with self._lock, _quietly():
-            explained = explain_rows(party, rows, reference=reference)
-        return self._stated(party, explained)
-
-    def agreement(self, records: Sequence[str]) -> Compared | None:
-        """How far the parties' explanations of these cases differ; None where the others are not on this machine."""
-        rows, parties = self._table.loc[list(records)], self._current().parties_
-        if len(parties) < 2:
-            return None
-        with self._lock, _quietly():
-            return Compared(disagreement({name: explain_rows(each, rows) for name, each in parties.items()}))
-
-    def controls(self) -> list[Receipt]:
-        """Receipts of some rows of the synthetic population, which every party draws from the agreed seed."""
-        party = self._party()
-        with self._lock, _quietly():
-            explained = explain_rows(party, reference_rows(party, BACKGROUND, N_CONTROLS))
-        openings = [_control_opening(party.run, at) for at in range(len(explained))]
-        return [
-            receipt_of(party, explained, sample=at, opening=opening, signer=self._signer)
-            for at, opening in enumerate(openings)
-        ]
-
-
-def _control_opening(run: str, at: int) -> str:
-    """The same at every party: a synthetic case is nobody's, so nothing needs to be hidden from those who have it."""
-    return grouped(hashlib.sha256(f"dcshap control {at} of {run}".encode()).digest()[:OPENING])
-
-
-class VerticalCases(_RunCases):
+class VerticalCases(RunCases):
     """Cases whose columns lie with several parties.
 
     Parameters
@@ -243,12 +172,12 @@ class VerticalCases(_RunCases):
 
     def _predicted(self) -> FloatArray:
         run = self._current()
-        return _answers(run.predict_proba, run.predict, self._model(), self._tables)
+        return answers(run.predict_proba, run.predict, self._model(), self._tables)
 
     def _outputs(self, record: str, rows: pd.DataFrame) -> FloatArray:
         with self._lock:
             run = self._current()
-            found = _answers(run.predict_proba, run.predict, self._model(), self._with_own(rows, record))
+            found = answers(run.predict_proba, run.predict, self._model(), self._with_own(rows, record))
             run.sent_.clear()
             return found
 
@@ -269,7 +198,7 @@ class VerticalCases(_RunCases):
         return {name: table.set_axis(numbered) for name, table in (others | {self.party: rows}).items()}
 
     def _view(self, brought: Mapping[str, pd.DataFrame], view: str, reference: str) -> Stated:
-        with self._lock, _quietly():
+        with self._lock, quietly():
             run: VerticalCollaboration = self._current()
             explained: PartyExplanation = run.explain(brought, view=view, index="owen", reference=reference)
             run.sent_.clear()  # what travels for every view would fill the memory in time
@@ -278,7 +207,7 @@ class VerticalCases(_RunCases):
     def agreement(self, records: Sequence[str]) -> Compared:
         """How far the parties' views differ in what they say of each party's columns together."""
         brought = {name: table.loc[list(records)] for name, table in self._tables.items()}
-        with self._lock, _quietly():
+        with self._lock, quietly():
             run = self._current()
             views = {name: run.explain(brought, view=name, index="owen") for name in run.parties_}
             run.sent_.clear()
@@ -304,15 +233,15 @@ def folded(view: PartyExplanation) -> Explanation:
     )
 
 
-def _answers(probabilities: Callable[[Any], Any], numbers: Callable[[Any], Any], model: Any, X: Any) -> FloatArray:
+def answers(probabilities: Callable[[Any], Any], numbers: Callable[[Any], Any], model: Any, X: Any) -> FloatArray:
     """The model's answers (n, K): classes' probabilities, or a number."""
-    with _quietly():
+    with quietly():
         if hasattr(model, "predict_proba"):
             return np.asarray(probabilities(X), dtype=np.float64)
         return np.asarray(numbers(X), dtype=np.float64).reshape(-1, 1)
 
 
-class _quietly(warnings.catch_warnings):  # noqa: N801 - used as a statement
+class quietly(warnings.catch_warnings):  # noqa: N801 - used as a statement
     """Warnings about ranges and references are for whoever trains; an officer can do nothing about them."""
 
     def __enter__(self) -> Any:

@@ -32,6 +32,7 @@ NAVIGATION = {
     Role.OPERATOR: (("/operator", "Operations"),),
 }
 MOST_PARTS = 500
+WHEN = Markup('<span class="when">{}</span> <span class="when">{}</span>')
 FIELD = Markup('<input type="hidden" name="form_token" value="{}">')
 
 
@@ -59,6 +60,11 @@ class Renderer:
         self._lock = threading.Lock()
         self._environment.filters["when"] = _when
         self._environment.globals.update(words=words, organisation=words.organisation or party)
+
+    def prepare(self) -> None:
+        """Compile all templates now."""
+        for name in self._environment.list_templates():
+            self._environment.get_template(name)
 
     def page(self, visit: Visit, template: str, *, status: int = HTTPStatus.OK, **context: Any) -> HTMLResponse:
         """A page from a template."""
@@ -89,6 +95,6 @@ class Renderer:
         return self.page(visit, "refusal.html", status=error.status, title=error.title, text=error.text)
 
 
-def _when(text: str) -> str:
-    """A time as people read it, to the minute."""
-    return f"{text[:10]} {text[11:16]} UTC" if text else ""
+def _when(text: str) -> Markup:
+    """A time as people read it, to the minute; a line breaks between day and hour only."""
+    return WHEN.format(text[:10], f"{text[11:16]} UTC") if text else Markup()

@@ -52,6 +52,7 @@ class Visit:
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)
+    origin: str = ""  # the desk's own address, as the visitor's browser knows it
 
     @property
     def known(self) -> Session:

@@ -24,8 +24,11 @@ from dcshap.exceptions import InputError
 
 __all__ = ["Opening", "most_processes", "serve"]
 
-THREADS = 8  # pages at work at once in a process; more would only take the interpreter from each other
+# Pages at work at once in a process: those that wait for the engine or the disk are served together, and more would
+# only take the interpreter from each other.
+THREADS = 16
 MOST_PROCESSES = 4
+SEARCHED_AFTER = 20_000  # new objects, until those that nobody holds any more are looked for
 PATIENCE = 2.0  # seconds until a port counts as taken: the processes of a desk that was killed end soon after it
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -119,9 +122,11 @@ def serve(openings: Sequence[tuple[Opening, socket.socket]], *, processes: int =
     """
     _keep_data_out_of_log()
     for opening, _ in openings:
+        opening.desk.prepare()
         opening.desk.close()  # a connection must not be used by two processes; the next query opens another
     gc.collect()
     gc.freeze()  # what is there by now stays: it need not be searched again, nor copied to the other processes
+    gc.set_threshold(SEARCHED_AFTER)  # a page makes thousands of objects, and leaves hardly any
     reading, writing = os.pipe()
     children = [_forked(openings, reading, writing) for _ in range(processes - 1)]
     os.close(reading)

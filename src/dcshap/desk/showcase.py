@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from dcshap import HorizontalCollaboration, Schema, VerticalCollaboration, datasets
 from dcshap.desk.accounts import Role
 from dcshap.desk.cases import Cases
-from dcshap.desk.onsite import HorizontalCases, Source, VerticalCases
+from dcshap.desk.horizontal_cases import HorizontalCases
+from dcshap.desk.onsite import Source, VerticalCases
 from dcshap.desk.state import Desk, Entry
 from dcshap.desk.vocabulary import Vocabulary
 
@@ -94,7 +95,13 @@ def _north(X: pd.DataFrame, y: Any, *, people: pd.DataFrame, folder: Path, schem
     parties = {name: (X.iloc[rows], y.iloc[rows]) for name, rows in zip(("north", "south"), parts, strict=True)}
     run = HorizontalCollaboration(LogisticRegression(max_iter=1000), schema=schema, random_state=seed).fit(parties)
     application = {"en": "your application", "de": "Ihr Antrag", "ja": "申込内容"}
-    words = _words("North Bank", "north@example.org", application, {})
+    theirs = {
+        "en": "applications of its own customers",
+        "de": "Anträge ihrer eigenen Kunden",
+        "ja": "自行の顧客の申込内容",
+    }
+    others = {"south": {"name": "South Bank", "category": theirs, "contact": "south@example.org"}}
+    words = _words("North Bank", "north@example.org", application, others)
     return Stand(
         "North Bank, which holds all columns of its own people",
         _desk(folder / "north", HorizontalCases(_source(run), "north", people), words),

@@ -145,7 +145,7 @@ class Desk:
         row, schema = self.cases.row(case.record), self.cases.schema
         if row is None:
             shown = self.library.shown_before(case.handle, reference=self.cases.references[0])
-            row = shown[0].explanation.data if shown else None
+            row = pd.DataFrame(shown[0].explanation.data.columns) if shown else None
         if schema is None:
             raise RefusedError(
                 HTTPStatus.CONFLICT,
@@ -170,6 +170,11 @@ class Desk:
         """When a used-up budget is full again."""
         tomorrow = datetime.now(UTC).date() + timedelta(days=1)
         return f"{tomorrow.isoformat()} 00:00 UTC"
+
+    def prepare(self) -> None:
+        """Do now what the first visitor would wait for."""
+        self.cases.prepare()
+        self.renderer.prepare()
 
     def close(self) -> None:
         """Give back what the desk holds open."""

@@ -11,7 +11,9 @@ import yaml
 
 from dcshap.exceptions import InputError
 
-__all__ = ["Organisation", "Vocabulary"]
+__all__ = ["Organisation", "Vocabulary", "percent_text"]
+
+MOST_DIGITS = 8  # after the point of a chance in percent
 
 Spoken = str | Mapping[str, str]  # a text, or one for each language
 
@@ -103,9 +105,21 @@ class Vocabulary:
         """What is decided of a prediction, in words."""
         return _in(self.above if value >= self.threshold else self.below, language)
 
+    def percent(self, value: float) -> str:
+        """A chance in percent, with as many digits as it takes not to read as the line that it misses."""
+        return percent_text(value, self.threshold)
+
     def subject_in(self, language: str = "en") -> str:
         """What is predicted, in words."""
         return _in(self.subject, language)
+
+
+def percent_text(value: float, line: float | None) -> str:
+    """A chance in percent with a digit after the point, or more where it would read as a line that it misses."""
+    texts = [f"{100 * value:.{digits}f}" for digits in range(1, MOST_DIGITS + 1)]
+    if line is None or value == line:
+        return texts[0]
+    return next((text for text in texts if float(text) != float(f"{100 * line:.9g}")), texts[-1])
 
 
 def _in(text: Spoken, language: str) -> str:

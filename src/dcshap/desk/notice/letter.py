@@ -10,8 +10,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from dcshap._tables import plain_value
 from dcshap.desk.notice.pdf import pdf_of
+from dcshap.desk.vocabulary import percent_text
 from dcshap.explanation.receipt import Receipt
 from dcshap.explanation.statement import PartyExplanation
 from dcshap.languages import Wording, wording
@@ -37,6 +37,7 @@ class Case:
     sensitive: Collection[str] = ()  # columns of which the letter must say nothing, as `schema.sensitive` names them
     # Who contributed, and what kind of data; the text may be empty. By default those that the explanation names.
     contributors: Mapping[str, str] = field(default_factory=dict)
+    line: float | None = None  # the chance at which the decision changes
     days: int | None = None  # within how many days the decision can be contested
     authority: str = ""  # where else to complain, in lines
     receipt: Receipt | None = None  # its code, and its opening where it has one, are at the foot of the letter
@@ -121,8 +122,8 @@ def _decision(case: Case, texts: Wording) -> Part:
     if not explained.are_probabilities:
         return Part(heading, (case.decision, texts.say("notice.decision.assessed")))
     at = int(explained.chosen_outputs(case.output)[0])
-    # With a digit after the point, so that a chance just below a line does not read as one on it.
-    percent = texts.number(plain_value(float(f"{100 * float(f'{explained.predictions[0, at]:.9g}'):.1f}")))
+    chance = float(f"{explained.predictions[0, at]:.9g}")
+    percent = texts.number(percent_text(chance, case.line).removesuffix(".0"))
     name = case.outcome or explained.output_names[at]
     return Part(heading, (case.decision, texts.say("notice.decision.automated", name=name, percent=percent)))
 
@@ -191,7 +192,9 @@ def _foot(case: Case, texts: Wording) -> tuple[str, ...]:
     receipt = case.receipt
     if receipt is None:
         return ()
-    code = texts.say("notice.receipt.code", code=receipt.code, party=receipt.party)
+    sender = case.organisation.partition("\n")[0]
+    party = receipt.party if receipt.party == sender else f"{sender} ({receipt.party})"
+    code = texts.say("notice.receipt.code", code=receipt.code, party=party)
     if receipt.opening is None:
         return (code,)
     return code, texts.say("notice.receipt.opening", opening=receipt.opening)

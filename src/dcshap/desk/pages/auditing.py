@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
 from dcshap.desk.journal import Line, now
+from dcshap.desk.pages.comparing import compared_now
 from dcshap.desk.reviews import OUTCOMES, Review
 from dcshap.desk.routing import Pages, Visit
 from dcshap.desk.state import Desk
@@ -51,10 +52,13 @@ def overview(desk: Desk, visit: Visit) -> Response:
 
 @pages.get("/audit/journal", Role.AUDITOR)
 def show_journal(desk: Desk, visit: Visit) -> Response:
-    """Who looked at which explanation when."""
+    """Who looked at which explanation when, the newest first, some at a time."""
     desk.journal.record(visit.note("read the journal"))
-    lines = desk.journal.lines(newest=NEWEST)
+    before = visit.query.get("before", "")
+    known = before.isascii() and before.isdigit() and len(before) < 16
+    lines = desk.journal.lines(newest=NEWEST, before=int(before) if known else None)
     told: dict[str, Any] = {"lines": lines[::-1], "total": desk.journal.head()[0], "broken": desk.journal.verify()}
+    told |= {"older": lines[0].number if lines and lines[0].number > 1 else None, "earlier": known}
     return desk.renderer.page(visit, "journal.html", **told)
 
 
@@ -66,6 +70,7 @@ def _without_words(review: Review) -> dict[str, str]:
 @pages.get("/audit/export", Role.AUDITOR)
 def export(desk: Desk, visit: Visit) -> Response:
     """What an auditor sees, as one file; the free text of reviews stays on the desk."""
+    agreement = compared_now(desk, visit)
     desk.journal.record(visit.note("exported"))
     lines = desk.journal.lines()
     content: dict[str, Any] = {
@@ -77,6 +82,7 @@ def export(desk: Desk, visit: Visit) -> Response:
         "budgets": {"used today": _used_today(lines), "of": desk.what_ifs},
         "receipts": desk.library.receipts(),
         "audit": desk.audit,
+        "agreement": agreement,
     }
     named = {"Content-Disposition": 'attachment; filename="desk-audit.json"'}
     text = json.dumps(content, ensure_ascii=False, indent=1)

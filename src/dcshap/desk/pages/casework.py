@@ -74,7 +74,7 @@ def _listed(desk: Desk, record: str, value: float | None, waiting: set[str]) -> 
     handle = desk.library.handle_of(record) or ""
     if value is None:
         return _Listed(handle, record, "", "", handle in waiting)
-    prediction = prediction_text(value, percent=len(desk.cases.output_names) > 1)
+    prediction = prediction_text(value, desk.words, percent=len(desk.cases.output_names) > 1)
     return _Listed(handle, record, prediction, desk.words.decision(value), handle in waiting)
 
 
@@ -161,7 +161,7 @@ def give_code(desk: Desk, visit: Visit) -> Response:
     with desk.database.write() as connection:
         code = desk.accounts.issue_code(connection, case.handle)
         desk.journal.append(connection, visit.note("gave a code", handle=case.handle))
-    return case_page(desk, visit, case, code=code, link=f"/code/{code}")
+    return case_page(desk, visit, case, code=code, link=f"{visit.origin}/code/{code}")
 
 
 @pages.get("/reviews", Role.OFFICER)

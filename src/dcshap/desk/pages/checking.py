@@ -10,7 +10,7 @@ from dcshap.desk.accounts import Role
 from dcshap.desk.routing import Pages, RefusedError, Visit
 from dcshap.desk.state import Desk
 from dcshap.exceptions import InputError
-from dcshap.explanation.receipt import Receipt, compare
+from dcshap.explanation.receipt import Receipt
 
 __all__ = ["pages"]
 
@@ -53,7 +53,7 @@ def ask_for_receipts(desk: Desk, visit: Visit) -> Response:
 def compare_receipts(desk: Desk, visit: Visit) -> Response:
     """Whether two receipts state the same explanation, or what differs."""
     try:
-        found = compare(*(Receipt.from_json(visit.form.get(name, "")) for name in ("one", "other")))
+        found = desk.cases.concordance(*(Receipt.from_json(visit.form.get(name, "")) for name in ("one", "other")))
     except InputError as error:
         told = {"wrong": str(error), "findings": (), "same": False}
         return desk.renderer.page(visit, "receipts.html", status=HTTPStatus.UNPROCESSABLE_ENTITY, **told)

@@ -6,6 +6,7 @@ import random
 from http import HTTPStatus
 from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 
 from dcshap.desk.accounts import Role
@@ -13,9 +14,9 @@ from dcshap.desk.cases import Compared
 from dcshap.desk.routing import Pages, RefusedError, Visit
 from dcshap.desk.state import Desk
 from dcshap.exceptions import InputError
-from dcshap.explanation.receipt import Receipt, compare
+from dcshap.explanation.receipt import Receipt
 
-__all__ = ["pages"]
+__all__ = ["compared_now", "pages"]
 
 pages = Pages()
 
@@ -58,6 +59,22 @@ def _rows(desk: Desk, found: Compared) -> list[Any]:
     return list(frame.to_dict(orient="records"))
 
 
+def compared_now(desk: Desk, visit: Visit) -> dict[str, Any] | None:
+    """How far the organisations differ, as a file has it; None where somebody would have to be asked, or nobody can."""
+    told = {} if desk.cases.asks_at_once else _compared(desk, visit, SAMPLE)
+    if "found" not in told:
+        return None
+    differ = told["found"].disagreement
+    figures = {"rmse": differ.rmse, "rank correlation": differ.rank_correlation}
+    return {
+        "cases": told["n"],
+        "organisations": told["who"],
+        **{name: float(value) if np.isfinite(value) else None for name, value in figures.items()},
+        "contradictions": len(differ.contradictions),
+        "by feature": [{"feature": row["feature"], "rmse": float(row["rmse"])} for row in told["rows"]],
+    }
+
+
 @pages.get("/audit/controls", Role.AUDITOR)
 def own_controls(desk: Desk, visit: Visit) -> Response:
     """Receipts of synthetic cases by this organisation, for the auditors of others."""
@@ -83,7 +100,7 @@ def compare_controls(desk: Desk, visit: Visit) -> Response:
             raise InputError(f"The file must hold {len(mine)} receipts, as the other desk wrote it. Got {len(theirs)}.")
     except InputError as error:
         return _page(desk, visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, wrong=str(error))
-    compared = [compare(*pair, root=desk.cases.authority) for pair in zip(mine, theirs, strict=True)]
+    compared = [desk.cases.concordance(*pair) for pair in zip(mine, theirs, strict=True)]
     sentences = [each.sentence for found in compared for each in found.findings if each.outcome != "same"]
     told: dict[str, Any] = {"theirs": desk.named(theirs[0].party), "signer": theirs[0].signer, "n": len(mine)}
     told |= {"same": sum(found.same for found in compared), "differences": list(dict.fromkeys(sentences))}

@@ -13,8 +13,9 @@ from dcshap._tables import plain_value
 from dcshap._typing import Array, FloatArray
 from dcshap.desk.accounts import Role
 from dcshap.desk.cases import Outputs
-from dcshap.desk.exposition import exposed, prediction_text, spoken
+from dcshap.desk.exposition import COMPARED_WITH, exposed, prediction_text, spoken
 from dcshap.desk.library import WHAT_IF
+from dcshap.desk.pages.casework import chosen_reference
 from dcshap.desk.routing import Pages, RefusedError, Visit
 from dcshap.desk.state import Case, Desk
 from dcshap.desk.vocabulary import Vocabulary
@@ -86,6 +87,7 @@ def ask_what_if(desk: Desk, visit: Visit) -> Response:
     """The form in which own features can be changed."""
     case = desk.case(visit, visit.path["handle"])
     shown: dict[str, Any] = {"shown": None, "before": None, "wrong": "", "inputs": _inputs(desk, case)}
+    shown |= {"reference": chosen_reference(desk, visit)}
     desk.journal.record(visit.note("looked at data", handle=case.handle))
     return desk.renderer.page(visit, "what_if.html", case=case, **shown, **_budget(desk, visit))
 
@@ -99,20 +101,20 @@ def what_if(desk: Desk, visit: Visit) -> Response:
     changes = {each.name: given[each.name] for each in inputs if given[each.name] not in ("", each.value)}
     filled = [_Input(**(vars(each) | {"value": given[each.name]})) for each in inputs]
     _require_budget(desk, visit)
-    reference = desk.cases.references[0]
+    reference = chosen_reference(desk, visit)
+    told: dict[str, Any] = {"case": case, "reference": reference, "inputs": filled}
     try:
         row = desk.own_row(case)[0]
         explained = desk.cases.explain_changed(case.record, row, changes, reference=reference)
     except InputError as error:
-        told: dict[str, Any] = {"shown": None, "before": None, "wrong": str(error), "inputs": filled}
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
-        return desk.renderer.page(visit, "what_if.html", status=status, case=case, **told, **_budget(desk, visit))
+        told |= {"shown": None, "before": None, "wrong": str(error)} | _budget(desk, visit)
+        return desk.renderer.page(visit, "what_if.html", status=HTTPStatus.UNPROCESSABLE_ENTITY, **told)
     kept = desk.library.made(case.handle, explained, reference=reference, purpose=WHAT_IF)
     before = desk.library.explain(case.handle, case.record, reference=reference)[0]
     note = visit.note("what if", handle=case.handle, explanation=kept.identifier, changed=sorted(changes))
     desk.library.show([kept, before], note)
-    told = {"shown": exposed(kept, desk.words), "before": exposed(before, desk.words), "wrong": "", "inputs": filled}
-    return desk.renderer.page(visit, "what_if.html", case=case, **told, **_budget(desk, visit))
+    told |= {"shown": exposed(kept, desk.words), "before": exposed(before, desk.words), "wrong": ""}
+    return desk.renderer.page(visit, "what_if.html", **told, **_budget(desk, visit))
 
 
 @pages.get("/cases/{handle}/smallest-change", Role.OFFICER)
@@ -180,7 +182,8 @@ def _decisions(desk: Desk, answers: FloatArray) -> Array:
 def ask_contrast(desk: Desk, visit: Visit) -> Response:
     """The form in which another case is named."""
     case = desk.case(visit, visit.path["handle"])
-    return desk.renderer.page(visit, "contrast.html", case=case, rows=(), other="")
+    told: dict[str, Any] = {"rows": (), "other": "", "reference": chosen_reference(desk, visit)}
+    return desk.renderer.page(visit, "contrast.html", case=case, **told)
 
 
 @pages.post("/cases/{handle}/contrast", Role.OFFICER)
@@ -191,7 +194,9 @@ def show_contrast(desk: Desk, visit: Visit) -> Response:
     handle = desk.library.handle_of(record)
     if handle is None:
         raise RefusedError.unknown()
-    reference = desk.cases.references[0]
+    if handle == case.handle:
+        raise InputError("Name another case: this one cannot be contrasted with itself.")
+    reference = chosen_reference(desk, visit)
     pair = [
         desk.library.explain(each, of, reference=reference)[0]
         for each, of in ((case.handle, case.record), (handle, record))
@@ -213,7 +218,8 @@ def show_contrast(desk: Desk, visit: Visit) -> Response:
         for row in found.frame.to_dict(orient="records")
     ]
     percent = len(words[0].output_names) > 1
-    first, second = (prediction_text(value, percent=percent) for value in found.predictions)
+    first, second = (prediction_text(value, desk.words, percent=percent) for value in found.predictions)
     difference = fixed(found.predictions[1] - found.predictions[0], decimals)
     told: dict[str, Any] = {"rows": rows, "other": record, "first": first, "second": second, "difference": difference}
+    told |= {"reference": reference, "compared_with": COMPARED_WITH.get(reference, reference)}
     return desk.renderer.page(visit, "contrast.html", case=case, **told)

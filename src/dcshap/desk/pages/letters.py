@@ -100,6 +100,7 @@ def _decided(desk: Desk, case: Case, kept: Kept, language: str, *, hidden: Seque
         outcome=words.subject_in(language) or None,
         sensitive=[words.label(name, language) for name in hidden],
         contributors={organisation: words.category_in(language)} | {each.name: str(each.category) for each in others},
+        line=words.threshold,
         days=words.days,
         authority=words.authority,
         receipt=replace(Receipt.from_json(kept.receipt), opening=kept.opening) if kept.receipt else None,

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from dcshap._tables import plain_value
+from dcshap._tables import plain_value, row_cells
 from dcshap.desk.accounts import Role
 from dcshap.desk.exposition import exposed
 from dcshap.desk.library import Kept
@@ -63,7 +63,7 @@ def own_data(desk: Desk, visit: Visit) -> Response:
     kept = explanations_of(desk, case, desk.cases.references[0])[0][0]
     desk.library.show([kept], visit.note("downloaded data", handle=case.handle, explanation=kept.identifier))
     explanation = kept.explanation
-    cells = {} if explanation.data is None else explanation.data.iloc[0].to_dict()
+    cells = row_cells(explanation.data, 0, explanation.own_features)
     content: dict[str, Any] = {
         "organisation": desk.words.organisation or desk.cases.party,
         "case": case.record,

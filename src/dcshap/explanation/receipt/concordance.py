@@ -7,6 +7,7 @@ from typing import Literal
 
 from dcshap.exceptions import ProtocolError
 from dcshap.explanation.receipt.commitments import agree
+from dcshap.explanation.receipt.signature import Revoked
 from dcshap.explanation.receipt.slip import Receipt
 
 __all__ = ["Concordance", "Finding", "compare"]
@@ -51,17 +52,18 @@ class Concordance:
         return "\n".join([verdict, *(f"  {finding.outcome:8} {finding.sentence}" for finding in self.findings)])
 
 
-def compare(one: Receipt, other: Receipt, *, root: str | None = None) -> Concordance:
+def compare(one: Receipt, other: Receipt, *, root: str | None = None, revoked: Revoked | None = None) -> Concordance:
     """Whether two receipts are of the same explanation, or what differs.
 
     Parameters
     ----------
     one, other : Receipt
-    root : str, optional
+    root, revoked : optional
         As in `Receipt.verify`.
     """
     pair = (one, other)
-    found = [_signature(receipt, place, root) for receipt, place in zip(pair, ("first", "second"), strict=True)]
+    places = zip(pair, ("first", "second"), strict=True)
+    found = [_signature(receipt, place, root, revoked) for receipt, place in places]
     found += [
         _equal("run", "training", one.run, other.run),
         _equal("model", "model", one.model, other.model),
@@ -93,10 +95,10 @@ def _secret(one: Receipt, other: Receipt) -> list[Finding]:
     return found
 
 
-def _signature(receipt: Receipt, place: str, root: str | None) -> Finding:
+def _signature(receipt: Receipt, place: str, root: str | None, revoked: Revoked | None) -> Finding:
     what = f"signature of the {place}"
     try:
-        receipt.verify(root=root)
+        receipt.verify(root=root, revoked=revoked)
     except ProtocolError as error:
         return Finding(what, "differs", f"The {place} receipt: {error}")
     return Finding(what, "same", f"The {place} receipt is signed by {receipt.party} with the key {receipt.signer}.")

@@ -29,7 +29,11 @@ from dcshap.collaboration.party import Party
 from dcshap.exceptions import ProtocolError, StorageError
 from dcshap.storage import write_once
 
-__all__ = ["Signer", "fingerprint_of_key", "require_issuer", "require_signature"]
+__all__ = ["Revoked", "Signer", "fingerprint_of_key", "require_issuer", "require_signature"]
+
+# Whether an authority has revoked a certificate: its serial number in hexadecimal digits, its name, and since when it
+# is valid, in seconds since 1970.
+Revoked = Callable[[str, str, float], bool]
 
 # As the certificates of a federation sign.
 _PSS = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=padding.PSS.DIGEST_LENGTH)
@@ -112,8 +116,12 @@ def require_signature(pem: str, signature: bytes, content: bytes) -> None:
         ) from error
 
 
-def require_issuer(pem: str, *, root: str, name: str, written: str) -> None:
-    """Refuse a key that is not in a certificate of that name, issued by an authority and valid when it signed."""
+def require_issuer(pem: str, *, root: str, name: str, written: str, revoked: Revoked | None = None) -> None:
+    """Refuse a key that is not in a certificate of that name, issued by an authority and valid when it signed.
+
+    A revoked certificate proves nothing, whenever the receipt says that it was written: whoever has a stolen key can
+    date back.
+    """
     try:
         certificate = x509.load_pem_x509_certificate(pem.encode())
         certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(root.encode()))
@@ -123,6 +131,8 @@ def require_issuer(pem: str, *, root: str, name: str, written: str) -> None:
     if found != name:
         raise ProtocolError(f"A receipt of {name!r} must be signed with its certificate. It is that of {found!r}.")
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if revoked is not None and revoked(f"{certificate.serial_number:x}", name, begins.timestamp()):
+        raise ProtocolError(f"The certificate of {name!r} was revoked by the authority: its signature proves nothing.")
     if not begins <= _moment(written) <= ends:
         raise ProtocolError(
             f"A receipt must be written while its certificate is valid. That of {name!r} is valid from "

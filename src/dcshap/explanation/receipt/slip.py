@@ -13,6 +13,7 @@ from typing import Any
 from dcshap.exceptions import InputError
 from dcshap.explanation.receipt.commitments import Digests, commit_record, grouped, under
 from dcshap.explanation.receipt.signature import (
+    Revoked,
     Signer,
     fingerprint_of_key,
     require_issuer,
@@ -99,7 +100,7 @@ class Receipt:
         named = replace(self, pem=signer.pem)
         return replace(named, signature=base64.b64encode(signer.sign(named._signed_content())).decode())
 
-    def verify(self, *, root: str | None = None) -> None:
+    def verify(self, *, root: str | None = None, revoked: Revoked | None = None) -> None:
         """Refuse a receipt that was changed since it was signed.
 
         Parameters
@@ -107,6 +108,9 @@ class Receipt:
         root : str, optional
             The certificate of a federation's authority, as PEM: the key must be in a certificate that it issued to
             the party, and that was valid when the receipt was written.
+        revoked : callable, optional
+            With `root`: whether the authority has revoked a certificate, by its serial number, name and beginning, as
+            `dcshap.federation.seals.revocation.Revocations.revoke` tells.
 
         Raises
         ------
@@ -118,7 +122,7 @@ class Receipt:
             signature = b""
         require_signature(self.pem, signature, self._signed_content())
         if root is not None:
-            require_issuer(self.pem, root=root, name=self.party, written=self.written)
+            require_issuer(self.pem, root=root, name=self.party, written=self.written, revoked=revoked)
 
     def is_of(self, record: Mapping[str, Any], opening: str) -> bool:
         """Whether this is the receipt of a record, given as cells by column, under its opening."""

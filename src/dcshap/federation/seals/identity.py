@@ -131,11 +131,15 @@ class Identity:
             self._checked[pem] = Certificate.issued_by(self.root, pem)
         found = self._checked[pem]
         found.require_valid()
-        if self._revocations().revoke(found.serial, found.name, found.begins.timestamp()):
+        if self.revokes(found.serial, found.name, found.begins.timestamp()):
             raise ProtocolError(f"The certificate of {found.name!r} was revoked by the project's authority.")
         if name not in (None, found.name):
             raise ProtocolError(f"A certificate of {name!r} was expected. Got that of {found.name!r}.")
         return found
+
+    def revokes(self, serial: str, name: str, begins: float) -> bool:
+        """Whether the authority has revoked a certificate, as far as this participant was told."""
+        return self._revocations().revoke(serial, name, begins)
 
     def _revocations(self) -> Revocations:
         path = self._folder / REVOKED

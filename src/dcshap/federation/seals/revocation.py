@@ -23,7 +23,7 @@ from dcshap._disk import replace
 from dcshap._machine import now
 from dcshap.exceptions import InputError, StorageError
 
-__all__ = ["REVOKED", "Revocations", "honour", "revoke"]
+__all__ = ["REVOKED", "Revocations", "honour", "revoke", "signed_by"]
 
 REVOKED = "revoked.json"
 _PSS = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=padding.PSS.DIGEST_LENGTH)
@@ -95,14 +95,9 @@ def revoke(authority: str | Path, what: Sequence[str]) -> Path:
 
 def honour(revoked: str | Path, startup: str | Path) -> Revocations:
     """Put a list in a participant's `startup` folder, if the participant's own authority has signed it."""
-    try:
-        root = x509.load_pem_x509_certificate((Path(startup) / "rootCA.pem").read_bytes())
-    except (OSError, ValueError) as error:
-        raise StorageError(f"{startup} must hold the project's root certificate. It cannot be read.") from error
-    if not Path(revoked).exists():
-        raise InputError(f"{revoked} must be the authority's list. There is no such file.")
-    found, target = Revocations.read(Path(revoked), root), Path(startup) / REVOKED
-    before = Revocations.read(target, root)
+    pem = Path(startup) / "rootCA.pem"
+    found, target = signed_by(pem, revoked), Path(startup) / REVOKED
+    before = Revocations.read(target, x509.load_pem_x509_certificate(pem.read_bytes()))
     lost = set(before.serials) - set(found.serials)
     lost |= {name for name, until in before.names.items() if found.names.get(name, float("-inf")) < until}
     if lost:
@@ -112,6 +107,17 @@ def honour(revoked: str | Path, startup: str | Path) -> Revocations:
         )
     replace(target, Path(revoked).read_bytes())
     return found
+
+
+def signed_by(root: str | Path, revoked: str | Path) -> Revocations:
+    """The list in a file, if the authority of a root certificate has signed it."""
+    try:
+        authority = x509.load_pem_x509_certificate(Path(root).read_bytes())
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{root} must be the project's root certificate. It cannot be read.") from error
+    if not Path(revoked).exists():
+        raise InputError(f"{revoked} must be the authority's list. There is no such file.")
+    return Revocations.read(Path(revoked), authority)
 
 
 def _digits(serial: str) -> str:
