@@ -85,7 +85,7 @@ class Notice:
         Parameters
         ----------
         font : path, optional
-            A TrueType font to embed for Japanese. By default an open one of this machine, else the viewer's own.
+            A TrueType font to embed for Japanese. By default an open one of this machine.
         """
         return pdf_of(self, font=font)
 
