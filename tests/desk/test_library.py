@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import date, datetime
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -76,7 +77,7 @@ def test_a_page_says_the_same_before_and_after_a_restart(desk, officer):
 
 
 def test_cells_of_every_kind_come_back_from_a_file_as_they_were():
-    kinds = {
+    kinds: dict[str, list[Any]] = {
         "number": [1.5],
         "whole": [7],
         "text": ["clerk"],
