@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +12,7 @@ from typer.testing import CliRunner
 from dcshap._disk import create
 from dcshap.cli.main import app
 from dcshap.exceptions import FederationError
+from dcshap.federation.rehearsal import branches
 from dcshap.federation.rehearsal.branches import faults_from, random_scenes
 from dcshap.federation.rehearsal.programme import BLOCK, _kind, simulate
 from dcshap.federation.rehearsal.schedule import Schedule, rehearse
@@ -154,6 +157,30 @@ def test_the_officer_s_budget_is_all_that_is_answered(stages):
     assert said[:3] == ["", "", ""]
     assert "The budget of" in said[3]
     assert OFFICER in said[3]
+
+
+def said_by_a_copy(do):
+    reading, writing = os.pipe()
+    copy = os.fork()
+    if not copy:
+        do()
+        os.write(writing, b"done")
+        os._exit(0)
+    os.close(writing)
+    return branches._said_by(copy, reading)
+
+
+def work(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+def test_a_copy_hangs_if_it_waits_for_itself_or_works_without_end_and_not_if_it_is_slow(monkeypatch):
+    monkeypatch.setattr(branches, "_PATIENCE", 0.4)
+    assert said_by_a_copy(lambda: time.sleep(60)) == b""
+    assert said_by_a_copy(lambda: work(60)) == b""
+    assert said_by_a_copy(lambda: [(work(0.03), time.sleep(0.1)) for _ in range(9)]) == b"done"  # as on a busy machine
 
 
 def test_time_passes_only_in_the_world():
