@@ -41,7 +41,7 @@ def test_the_first_steps_lead_to_an_explanation_in_three_commands(tmp_path, monk
 def test_the_documented_schema_is_one():
     (text,) = blocks("schema.md", "yaml")
     schema = Schema.from_yaml(text)
-    assert len(schema) == 6
+    assert len(schema) == 7
     assert Schema.from_yaml(schema.to_yaml()) == schema
 
 

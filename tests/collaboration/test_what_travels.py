@@ -191,7 +191,7 @@ FIELDS: dict[type[Message], set[str]] = {
     HolderTriple: {"seed", "widths", "shares"},
     GuestTriple: {"seed"},
     MaskedColumns: {"party", "words"},
-    LabelSums: {"party", "masked", "share"},
+    LabelSums: {"party", "masked", "share", "weighted"},
     RecordRepresentation: {"party", "pseudonyms", "rows", "instance_models"},
     RecordLabels: {"party", "pseudonyms", "labels", "weights"},
     JoinReport: {"n_common", "n_dropped"},
