@@ -185,9 +185,11 @@ def read_database(url: str, query: str) -> pd.DataFrame:
         url = os.environ[name]
     try:
         engine = sqlalchemy.create_engine(url)
-        with engine.connect() as connection:
-            table: pd.DataFrame = pd.read_sql_query(sqlalchemy.text(query), connection)
-        engine.dispose()
+        try:
+            with engine.connect() as connection:
+                table: pd.DataFrame = pd.read_sql_query(sqlalchemy.text(query), connection)
+        finally:
+            engine.dispose()
     except (sqlalchemy.exc.SQLAlchemyError, pd.errors.DatabaseError, ImportError) as error:
         raise InputError(
             f"The query could not be run ({type(error).__name__}). Check the URL, the database's driver and the query."

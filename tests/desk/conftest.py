@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dcshap.desk.accounts import Role
+from dcshap.desk.database import Database
 from dcshap.desk.horizontal_cases import HorizontalCases
 from dcshap.desk.onsite import Source, VerticalCases
 from dcshap.desk.state import Desk
@@ -59,3 +60,18 @@ def person(desk: Desk) -> people.Browser:
 @pytest.fixture
 def auditor(desk: Desk) -> people.Browser:
     return people.Browser(desk, Role.AUDITOR)
+
+
+@pytest.fixture(autouse=True)
+def _databases_are_closed(monkeypatch):
+    """Close what a test has opened; Python 3.13 and later warn of connections that nobody closes."""
+    opened, init = [], Database.__init__
+
+    def remembered(database: Database, url: str) -> None:
+        init(database, url)
+        opened.append(database)
+
+    monkeypatch.setattr(Database, "__init__", remembered)
+    yield
+    for database in opened:
+        database.close()

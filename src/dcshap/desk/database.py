@@ -183,8 +183,12 @@ class Database:
         self._reading = (
             self._engine.execution_options(isolation_level="AUTOCOMMIT") if self.postgresql else self._engine
         )
-        with self.write() as connection:
-            _metadata.create_all(connection)
+        try:
+            with self.write() as connection:
+                _metadata.create_all(connection)
+        except StorageError:
+            self.close()
+            raise
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
