@@ -10,7 +10,7 @@ import pkgutil
 from rich.console import Console
 
 import benchmarks
-from benchmarks.report import show, write
+from benchmarks.report import show, told, write
 
 HELPERS = {"__main__", "report", "adult_game", "pipeline", "tables", "sampled_games", "estimators"}
 
@@ -27,7 +27,9 @@ def main() -> None:
         parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(names)}")
     console = Console()
     for name in options.names or names:
-        rows = importlib.import_module(f"benchmarks.{name}").run(quick=options.quick)
+        found = importlib.import_module(f"benchmarks.{name}").run(quick=options.quick)
+        # What comes row by row is shown as it comes, for it may take minutes.
+        rows = found if isinstance(found, list) else list(told(found))
         path = write(name, rows)
         if options.json:
             print(json.dumps(rows, indent=1))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["PACKAGES", "RESULTS", "best_time", "show", "write"]
+__all__ = ["PACKAGES", "RESULTS", "best_time", "show", "told", "write"]
 
 Row = dict[str, Any]
 Result = TypeVar("Result")
@@ -52,6 +53,13 @@ def show(name: str, rows: list[Row], console: Console) -> None:
     for row in rows:
         table.add_row(*(_shown(row.get(column)) for column in columns))
     console.print(table)
+
+
+def told(rows: Iterable[Row]) -> Iterator[Row]:
+    """The same rows, each printed to stderr as soon as it is there."""
+    for row in rows:
+        print(", ".join(f"{key} {_shown(value)}" for key, value in row.items()), file=sys.stderr, flush=True)
+        yield row
 
 
 def _shown(value: Any) -> str:

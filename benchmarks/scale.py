@@ -127,10 +127,13 @@ def _counted(kits: Mapping[str, Kit], n_parties: int, n_rows: int) -> dict[str, 
             settings, kits[SERVER].folder / f"{n_parties}-{n_rows}", Identity(kits[SERVER].startup), network
         )
         network.participants[ANALYST] = analyst.handle
+        began = time.perf_counter()
         analyst.train()
         found[f"training, {kind}"] = network.messages, network.n_bytes
         if kind == "vertical":
             found["full party view of one record"] = _asked(kits, analyst, network)
+        took = time.perf_counter() - began
+        print(f"{n_parties} parties, {n_rows} rows, {kind}: {network.messages} messages, {took:.1f} s", flush=True)
         for name in names:
             _forget(SiteConfig.load(kits[name].folder).state_folder(NAMES[kind]))
     return found
@@ -207,7 +210,9 @@ def _trained_and_asked(built: LocalFederation, n_parties: int, began: float) -> 
 
 
 def _took(what: str, began: float) -> Row:
-    return {"what": what, "seconds": time.perf_counter() - began}
+    seconds = time.perf_counter() - began
+    print(f"{what}: {seconds:.1f} s", flush=True)
+    return {"what": what, "seconds": seconds}
 
 
 def _memory(built: LocalFederation) -> float:

@@ -52,17 +52,23 @@ def serving() -> Iterator[tuple[LocalFederation, list[str]]]:
             yield built, table.index.tolist()[:500]
 
 
-def asked(built: LocalFederation, requesters: int, records: list[str], seconds: float) -> dict[str, Any]:
-    """What so many requesters were answered in so many seconds."""
+def asked(
+    built: LocalFederation, requesters: int, records: list[str], seconds: float, *, every: float = 0.0
+) -> dict[str, Any]:
+    """What so many requesters were answered in so many seconds; each asks that often, or again once it is answered."""
     began, times, errors = threading.Barrier(requesters), [], []
 
     def ask(at: int) -> None:
         with built.requester(timeout=60) as session:
             session.explain(RECORDS, records[:1], view="bank", index="owen")
             began.wait()
-            until, mine = time.perf_counter() + seconds, at
-            while time.perf_counter() < until:
-                start = time.perf_counter()
+            due = time.perf_counter() + at * every / requesters
+            until, mine = due + seconds, at
+            while (start := time.perf_counter()) < until:
+                if start < due:
+                    time.sleep(due - start)
+                    continue
+                due = max(due + every, start)
                 try:
                     session.explain(RECORDS, [records[mine % len(records)]], view="bank", index="owen")
                 except DcshapError as error:

@@ -102,8 +102,7 @@ def shapley_interactions(
             f"Interactions need at least one sample and two players. Got {points.n_samples} and {points.n_players}."
         )
     games = Games(points, predict, evaluator_for(predict, points))
-    singles = tuple((player,) for player in range(points.n_players))
-    ends = games.ends([singles] * points.n_samples)
+    ends = games.ends()
     pairs, errors, n_evals, method = _pairs(games, asked, ends)
     alone = np.stack([_alone(games, at) for at in range(points.n_samples)]) - ends.base[:, None, :]
     values, spread = _square(pairs, alone), _square(errors, np.zeros_like(alone))

@@ -12,7 +12,7 @@ from dcshap._typing import Array, BoolArray, FloatArray, IntArray
 from dcshap.exceptions import ConvergenceWarning, InputError, ModelError
 from dcshap.shapley.exact.enumeration import MAX_PLAYERS, Enumeration, enumerate_games
 from dcshap.shapley.exact.owen import OwenPlan
-from dcshap.shapley.game.games import Ends, Games, SampleGame, Unions
+from dcshap.shapley.game.games import Ends, Games, SampleGame
 from dcshap.shapley.game.players import Grouping
 from dcshap.shapley.models.costs import cheap_evaluations
 from dcshap.shapley.models.written import solve_written_down
@@ -73,13 +73,16 @@ def solve(games: Games, options: Options, *, blocks: Grouping | None = None, vie
 
 
 def _shapley(games: Games, options: Options, done: Callable[[int], None]) -> Solution:
-    active = games.active_players()
-    unions = [_singles(players) for players in active]
-    ends = games.ends(unions)
-    evaluations = 2.0 ** np.array([len(players) for players in active])
-    result, solved = _written_down(games, options, ends, evaluations, done)
+    null_players, ends = games.points.null_players(), games.ends()
+    result, solved = _written_down(games, options, ends, 2.0 ** (~null_players).sum(axis=1), done)
+    if solved.all():
+        return result
+    active = games.active_players(null_players)
     enumerated = _enumerated(games, active, options, ~solved)
-    enumerations = [Enumeration(int(at), unions[at], n_own=len(unions[at])) for at in np.flatnonzero(enumerated)]
+    enumerations = [
+        Enumeration(at, tuple((player,) for player in active[at]), n_own=len(active[at]))
+        for at in np.flatnonzero(enumerated).tolist()
+    ]
     for enumeration, found in zip(enumerations, enumerate_games(games, enumerations, options, done), strict=True):
         at = enumeration.sample
         result.values[at, list(active[at])] = found.values
@@ -99,7 +102,8 @@ def _shapley(games: Games, options: Options, done: Callable[[int], None]) -> Sol
 def _owen(
     games: Games, options: Options, done: Callable[[int], None], *, blocks: Grouping, view: int | None
 ) -> Solution:
-    plans = [_owen_plan(at, players, blocks, view) for at, players in enumerate(games.active_players())]
+    active = games.active_players(games.points.null_players())
+    plans = [_owen_plan(at, players, blocks, view) for at, players in enumerate(active)]
     ends = games.ends([plan.blocks for plan in plans])
     evaluations = np.array([float(plan.n_evals) for plan in plans])
     result, solved = _written_down(games, options, ends, evaluations, done, blocks=blocks)
@@ -197,10 +201,6 @@ def _viewed(values: FloatArray, blocks: Grouping, view: int) -> FloatArray:
     own = values[list(blocks.members[view])]
     others = [values[list(each)].sum(axis=0) for at, each in enumerate(blocks.members) if at != view]
     return np.concatenate([own, np.reshape(others, (-1, values.shape[1]))])
-
-
-def _singles(players: tuple[int, ...]) -> Unions:
-    return tuple((player,) for player in players)
 
 
 def _blank(n_samples: int, n_players: int, ends: Ends) -> Solution:

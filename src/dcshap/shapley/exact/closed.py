@@ -75,15 +75,15 @@ def _quadratic_pairs(points: Points, form: QuadraticForm, samples: IntArray, res
 
 def _quadratic(points: Points, form: QuadraticForm, samples: IntArray, result: ClosedValues) -> None:
     """Pairs of players share their interaction equally, so that `φ_i = d_i · (Q (z_∅ + z_N) + b)`; with blocks too."""
-    for at, sample in enumerate(samples.tolist()):
-        if form.quadratic is None:
-            values = points.added(sample, form.linear).mean(axis=0)
-        else:
+    if form.quadratic is None:
+        result.values[:] = points.added_on_average(samples, form.linear)
+    else:
+        for at, sample in enumerate(samples.tolist()):
             empty, grand = points.linear_ends(sample)
             slopes = form.linear + np.einsum("kde,re->rdk", form.quadratic, empty + grand)
-            values = np.mean([points.added(sample, slope)[row] for row, slope in enumerate(slopes)], axis=0)
-        result.values[at] = values
-        result.error[at] = 4 * points.width * _UNIT_ROUNDOFF * _largest(values)
+            added = [points.added(sample, slope)[row] for row, slope in enumerate(slopes)]
+            result.values[at] = np.mean(added, axis=0)
+    result.error[:] = 4 * points.width * _UNIT_ROUNDOFF * np.abs(result.values).max(axis=(1, 2), initial=0.0)
 
 
 def _gaussian(

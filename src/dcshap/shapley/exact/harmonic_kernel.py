@@ -15,10 +15,11 @@ __all__ = ["harmonic_values"]
 
 LOG_2 = np.log(2.0)
 LANES = 32  # frequencies that are worked on at once: what belongs to them stays near the processor
+VECTOR = 8  # of these, so many by one instruction
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def harmonic_values(  # noqa: C901, PLR0912, PLR0915, PLR0917 - loops for a compiler
+def harmonic_values(  # noqa: C901, PLR0917 - loops for a compiler
     added: FloatArray,
     angles: FloatArray,
     boxes: Array,
@@ -53,15 +54,13 @@ def harmonic_values(  # noqa: C901, PLR0912, PLR0915, PLR0917 - loops for a comp
         As `products.ellipses` has them.
     """
     n_games, n = added.shape
-    most, n_pairs, n_ladder = waves_re.shape[1], n // 2, len(ladder)
-    values = np.zeros((n_games, n))
-    s_re, s_im = np.empty((2, n, most))
-    c_re, c_im, damping, least, drift = np.empty((5, most))
-    wanted = 0
-    sum_re, sum_im, both_re, both_im = np.empty((4, n_pairs, LANES))
-    zeroth_re, zeroth_im, first_re, first_im = np.empty((4, n_pairs, LANES))
-    before_re, before_im, before_re_2, before_im_2 = np.empty((4, n_pairs, LANES))
-    re, im, re_2, im_2 = np.empty((4, LANES))
+    most, n_pairs, n_ladder = -(-waves_re.shape[1] // LANES) * LANES, n // 2, len(ladder)
+    values, wanted = np.zeros((n_games, n)), 0
+    # Every array by itself: of parts of one the compiler would not see that they are apart, and take number by number.
+    s_re, s_im = np.zeros((n, most)), np.zeros((n, most))
+    c_re, c_im, damping, least, drift = np.zeros(most), np.zeros(most), np.zeros(most), np.zeros(most), np.zeros(most)
+    state, pairs = np.empty(4 * LANES), np.empty((n_pairs, 4 * LANES))
+    before, sums = np.empty((n_pairs, 4 * LANES)), np.empty((n_pairs, 4 * LANES))
     for p in range(n_games):
         box = boxes[p]
         n_waves = counts[box]
@@ -74,12 +73,8 @@ def harmonic_values(  # noqa: C901, PLR0912, PLR0915, PLR0917 - loops for a comp
             wanted = max(wanted, needed)
             rung = min(int(np.searchsorted(ladder, needed)), n_ladder - 1)
             for j in range(n_pairs):
-                for m in range(lanes):
-                    a, b = s_re[2 * j, at + m], s_im[2 * j, at + m]
-                    c, d = s_re[2 * j + 1, at + m], s_im[2 * j + 1, at + m]
-                    sum_re[j, m], sum_im[j, m] = a + c, b + d
-                    both_re[j, m], both_im[j, m] = a * c - b * d, a * d + b * c
-                    zeroth_re[j, m], zeroth_im[j, m], first_re[j, m], first_im[j, m] = 0.0, 0.0, 0.0, 0.0
+                _pair_up(pairs[j], s_re[2 * j], s_im[2 * j], s_re[2 * j + 1], s_im[2 * j + 1], at)
+            sums[:] = 0.0
             # Two nodes at a time: what belongs to players is read once for both.
             for q in range(starts[rung], starts[rung + 1], 2):
                 t, w, used = nodes[q], weights[q], lanes
@@ -87,44 +82,84 @@ def harmonic_values(  # noqa: C901, PLR0912, PLR0915, PLR0917 - loops for a comp
                 # The highest waves may be damped too much to matter; nodes ascend, and with them the damping.
                 while used > 0 and t * (1.0 - t) * least[at + used - 1] >= limits[box, at + used - 1] + LOG_2:
                     used -= 1
-                for m in range(used):
-                    re[m], im[m] = w * c_re[at + m], w * c_im[at + m]
-                    re_2[m], im_2[m] = w_2 * c_re[at + m], w_2 * c_im[at + m]
-                for j in range(n_pairs if used > 0 else 0):
-                    for m in range(used):
-                        x, y, x_2, y_2 = re[m], im[m], re_2[m], im_2[m]
-                        before_re[j, m], before_im[j, m], before_re_2[j, m], before_im_2[j, m] = x, y, x_2, y_2
-                        a, b, c, d = sum_re[j, m], sum_im[j, m], both_re[j, m], both_im[j, m]
-                        f, g = 1.0 + t * (a + t * c), t * (b + t * d)
-                        re[m], im[m] = x * f - y * g, x * g + y * f
-                        f, g = 1.0 + t_2 * (a + t_2 * c), t_2 * (b + t_2 * d)
-                        re_2[m], im_2[m] = x_2 * f - y_2 * g, x_2 * g + y_2 * f
-                for m in range(used):
-                    re[m], im[m], re_2[m], im_2[m] = 1.0, 0.0, 1.0, 0.0
-                for j in range(n_pairs - 1 if used > 0 else -1, -1, -1):
-                    for m in range(used):
-                        x, y, x_2, y_2 = re[m], im[m], re_2[m], im_2[m]
-                        u, v, u_2, v_2 = before_re[j, m], before_im[j, m], before_re_2[j, m], before_im_2[j, m]
-                        f, g, f_2, g_2 = u * x - v * y, u * y + v * x, u_2 * x_2 - v_2 * y_2, u_2 * y_2 + v_2 * x_2
-                        zeroth_re[j, m] += f + f_2
-                        zeroth_im[j, m] += g + g_2
-                        first_re[j, m] += t * f + t_2 * f_2
-                        first_im[j, m] += t * g + t_2 * g_2
-                        a, b, c, d = sum_re[j, m], sum_im[j, m], both_re[j, m], both_im[j, m]
-                        f, g = 1.0 + t * (a + t * c), t * (b + t * d)
-                        re[m], im[m] = x * f - y * g, x * g + y * f
-                        f, g = 1.0 + t_2 * (a + t_2 * c), t_2 * (b + t_2 * d)
-                        re_2[m], im_2[m] = x_2 * f - y_2 * g, x_2 * g + y_2 * f
+                if used == 0:
+                    break
+                n_vectors = -(-used // VECTOR)
+                for m in range(LANES):
+                    counted = m < used
+                    state[m], state[LANES + m] = (w * c_re[at + m], w * c_im[at + m]) if counted else (0.0, 0.0)
+                    state[2 * LANES + m] = w_2 * c_re[at + m] if counted else 0.0
+                    state[3 * LANES + m] = w_2 * c_im[at + m] if counted else 0.0
+                for j in range(n_pairs):
+                    _multiply_before(state, pairs[j], before[j], (t, t_2), n_vectors)
+                for m in range(LANES):
+                    state[m], state[LANES + m], state[2 * LANES + m], state[3 * LANES + m] = 1.0, 0.0, 1.0, 0.0
+                for j in range(n_pairs - 1, -1, -1):
+                    _multiply_after(state, pairs[j], before[j], sums[j], (t, t_2), n_vectors)
             for j in range(n_pairs):
-                one, other = 0.0, 0.0
                 for m in range(lanes):
-                    shared = both_re[j, m] * first_re[j, m] - both_im[j, m] * first_im[j, m]
-                    x, y = zeroth_re[j, m], zeroth_im[j, m]
-                    one += s_re[2 * j, at + m] * x - s_im[2 * j, at + m] * y + shared
-                    other += s_re[2 * j + 1, at + m] * x - s_im[2 * j + 1, at + m] * y + shared
-                values[p, 2 * j] += one
-                values[p, 2 * j + 1] += other
+                    x, y, u, v = sums[j, m], sums[j, LANES + m], sums[j, 2 * LANES + m], sums[j, 3 * LANES + m]
+                    shared = pairs[j, 2 * LANES + m] * u - pairs[j, 3 * LANES + m] * v
+                    values[p, 2 * j] += s_re[2 * j, at + m] * x - s_im[2 * j, at + m] * y + shared
+                    values[p, 2 * j + 1] += s_re[2 * j + 1, at + m] * x - s_im[2 * j + 1, at + m] * y + shared
     return values, wanted
+
+
+# What belongs to a pair of players is one row of numbers, four for each of `LANES` frequencies: with four arrays there
+# would be too many that might overlap for the compiler to use vector instructions.
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _pair_up(  # noqa: PLR0917
+    pair: FloatArray, a_re: FloatArray, a_im: FloatArray, b_re: FloatArray, b_im: FloatArray, at: int
+) -> None:
+    """The sum and the product of two players' `s`: their factors multiply to `1 + t sum + t² product`."""
+    for m in range(LANES):
+        a, b, c, d = a_re[at + m], a_im[at + m], b_re[at + m], b_im[at + m]
+        pair[m], pair[LANES + m] = a + c, b + d
+        pair[2 * LANES + m], pair[3 * LANES + m] = a * c - b * d, a * d + b * c
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _multiply_before(
+    state: FloatArray, pair: FloatArray, before: FloatArray, nodes: tuple[float, float], n_vectors: int
+) -> None:
+    """Write down the products (two nodes, real and imaginary) of all pairs before this one, and multiply it in."""
+    t, t_2 = nodes
+    for m in range(VECTOR * n_vectors):
+        x, y, x_2, y_2 = state[m], state[LANES + m], state[2 * LANES + m], state[3 * LANES + m]
+        a, b, c, d = pair[m], pair[LANES + m], pair[2 * LANES + m], pair[3 * LANES + m]
+        before[m], before[LANES + m], before[2 * LANES + m], before[3 * LANES + m] = x, y, x_2, y_2
+        f, g = 1.0 + t * (a + t * c), t * (b + t * d)
+        state[m], state[LANES + m] = x * f - y * g, x * g + y * f
+        f, g = 1.0 + t_2 * (a + t_2 * c), t_2 * (b + t_2 * d)
+        state[2 * LANES + m], state[3 * LANES + m] = x_2 * f - y_2 * g, x_2 * g + y_2 * f
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _multiply_after(  # noqa: PLR0917
+    state: FloatArray,
+    pair: FloatArray,
+    before: FloatArray,
+    sums: FloatArray,
+    nodes: tuple[float, float],
+    n_vectors: int,
+) -> None:
+    """Add the products of all pairs but this one to `sums`, once as they are and once times t, and multiply it in."""
+    t, t_2 = nodes
+    for m in range(VECTOR * n_vectors):
+        x, y, x_2, y_2 = state[m], state[LANES + m], state[2 * LANES + m], state[3 * LANES + m]
+        u, v, u_2, v_2 = before[m], before[LANES + m], before[2 * LANES + m], before[3 * LANES + m]
+        f, g, f_2, g_2 = u * x - v * y, u * y + v * x, u_2 * x_2 - v_2 * y_2, u_2 * y_2 + v_2 * x_2
+        sums[m] += f + f_2
+        sums[LANES + m] += g + g_2
+        sums[2 * LANES + m] += t * f + t_2 * f_2
+        sums[3 * LANES + m] += t * g + t_2 * g_2
+        a, b, c, d = pair[m], pair[LANES + m], pair[2 * LANES + m], pair[3 * LANES + m]
+        f, g = 1.0 + t * (a + t * c), t * (b + t * d)
+        state[m], state[LANES + m] = x * f - y * g, x * g + y * f
+        f, g = 1.0 + t_2 * (a + t_2 * c), t_2 * (b + t_2 * d)
+        state[2 * LANES + m], state[3 * LANES + m] = x_2 * f - y_2 * g, x_2 * g + y_2 * f
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcshap._typing import BoolArray, FloatArray
+from dcshap._typing import BoolArray, FloatArray, IntArray
 from dcshap.shapley.game.coalitions import doubled
 from dcshap.shapley.game.games import Points, Span, Unions
 
@@ -62,6 +62,10 @@ class AdditivePoints(Points):
         """What each player adds to linear maps (d, h) of a point, shape (1, n_players, h)."""
         return np.asarray((self.offsets[sample] @ weights)[None])
 
+    def added_on_average(self, samples: IntArray, weights: FloatArray) -> FloatArray:
+        """The same of several samples, shape (len(samples), n_players, h)."""
+        return np.asarray(self.offsets[samples] @ weights)
+
     def null_players(self) -> BoolArray:
         """Players whose offset is zero, shape (n_samples, n_players)."""
         return np.asarray(~self.offsets.any(axis=2), dtype=bool)
@@ -91,10 +95,10 @@ class AdditivePoints(Points):
             points += np.where(inside[:, None], offset, 0.0)
         return self._on_grid(points)
 
-    def of_ends(self, unions: Sequence[Unions]) -> tuple[FloatArray, FloatArray]:
+    def of_ends(self, unions: Sequence[Unions] | None) -> tuple[FloatArray, FloatArray]:
         """The base points, and the points with everyone in."""
         full = np.broadcast_to(self.base, (self.n_samples, self.width)).copy()
-        if all(map(_are_singles, unions)):
+        if unions is None or all(map(_are_singles, unions)):
             for player in range(self.n_players):  # those who stay out have no offset
                 full += self.offsets[:, player]
         else:

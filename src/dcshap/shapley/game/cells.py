@@ -86,8 +86,7 @@ class ArrayCells:
 
     def same(self) -> BoolArray:
         """Where a sample's cell equals that of every reference row, shape (n, d). Missing equals missing."""
-        equal = _equal(self.X[:, None, :], self.reference[None, :, :])
-        return np.asarray(equal.all(axis=1), dtype=bool)
+        return _equal_to_all(self.X, self.reference)
 
     def rows(self, sample: int, inside: BoolArray) -> Array:
         """The sample's cells where `inside`, the reference's elsewhere."""
@@ -122,7 +121,7 @@ class PandasCells:
         for at in range(self.X.shape[1]):
             mine = self.X.iloc[:, at].to_numpy(dtype=object)
             theirs = self.reference.iloc[:, at].to_numpy(dtype=object)
-            same[:, at] = _equal(mine[:, None], theirs[None, :]).all(axis=1)
+            same[:, at] = _equal_to_all(mine, theirs)
         return same
 
     def rows(self, sample: int, inside: BoolArray) -> pd.DataFrame:
@@ -158,10 +157,7 @@ class OtherCells:
     def same(self) -> BoolArray:
         """Where a sample's cell equals that of every reference row, shape (n, d). Missing equals missing."""
         X, reference = nw.from_native(self.X, eager_only=True), nw.from_native(self.reference, eager_only=True)
-        columns = [
-            _equal(_objects(X[name])[:, None], _objects(reference[name])[None, :]).all(axis=1) for name in X.columns
-        ]
-        return np.stack(columns, axis=1)
+        return np.stack([_equal_to_all(_objects(X[name]), _objects(reference[name])) for name in X.columns], axis=1)
 
     def rows(self, sample: int, inside: BoolArray) -> Any:
         """The sample's cells where `inside`, the reference's elsewhere."""
@@ -189,6 +185,11 @@ def _as_numbers(X: Any, reference: Any) -> tuple[FloatArray, FloatArray] | None:
 
 def _objects(column: nw.Series[Any]) -> Array:
     return np.array(column.to_list(), dtype=object)
+
+
+def _equal_to_all(cells: Array, reference: Array) -> BoolArray:
+    """Where cells (n, …) equal those of every reference row (r, …): these are all alike then, and equal the first."""
+    return np.asarray(_equal(cells, reference[:1]) & _equal(reference, reference[:1]).all(axis=0), dtype=bool)
 
 
 def _equal(left: Array, right: Array) -> Array:

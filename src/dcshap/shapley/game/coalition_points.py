@@ -55,7 +55,7 @@ class CoalitionPoints(Points):
         """Points of any coalitions, shape (n_coalitions, n_players)."""
         return self.points_of(sample, coalitions)
 
-    def of_ends(self, unions: Sequence[Unions]) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002 - everybody plays
+    def of_ends(self, unions: Sequence[Unions] | None) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002 - everybody plays
         """Every sample's points with nobody in, and with everybody."""
         ends = np.array([[False], [True]]).repeat(self.n_players, axis=1)
         points = np.stack([self.points_of(sample, ends) for sample in range(self.n_samples)])

@@ -116,10 +116,10 @@ class Points(Protocol):
     def of_coalitions(self, sample: int, coalitions: BoolArray) -> Any:
         """Rows of any coalitions, shape (n_coalitions, n_players), `n_rows` for each."""
 
-    def of_ends(self, unions: Sequence[Unions]) -> tuple[Any, Any]:
+    def of_ends(self, unions: Sequence[Unions] | None) -> tuple[Any, Any]:
         """Rows of the empty coalition, of all samples or one for all, and of each sample's grand coalition.
 
-        They are those of the games between `unions`, one entry per sample.
+        They are those of the games between `unions`, one entry per sample, or between single players.
         """
 
     def stacked(self, parts: Sequence[Any]) -> Any:
@@ -151,6 +151,10 @@ class Points(Protocol):
 
     def added(self, sample: int, weights: FloatArray) -> FloatArray:  # noqa: ARG002
         """Of such sums: what each player adds to linear maps (d, h) of a row, shape (n_rows, n_players, h)."""
+        raise TypeError(_NO_SUMS)
+
+    def added_on_average(self, samples: IntArray, weights: FloatArray) -> FloatArray:  # noqa: ARG002
+        """The same of several samples, averaged over the reference rows, shape (len(samples), n_players, h)."""
         raise TypeError(_NO_SUMS)
 
     def numbers(self, rows: Any) -> FloatArray:
@@ -242,9 +246,9 @@ class Games:
         """How many players each game has."""
         return self.points.n_players
 
-    def active_players(self) -> list[tuple[int, ...]]:
+    def active_players(self, null_players: BoolArray) -> list[tuple[int, ...]]:
         """For every sample the players that may change something; the others get exactly 0."""
-        active = ~self.points.null_players()
+        active = ~null_players
         players, stops = np.nonzero(active)[1].tolist(), [0, *np.cumsum(active.sum(axis=1)).tolist()]
         return [tuple(players[start:stop]) for start, stop in pairwise(stops)]
 
@@ -259,8 +263,11 @@ class Games:
         values = answers(self.predict, rows).values if faster is None else faster(rows)
         return _averaged(values, self.points.n_rows)
 
-    def ends(self, unions: Sequence[Unions]) -> Ends:
-        """Values of the empty coalition, straight from the model, and of the grand coalition of every sample."""
+    def ends(self, unions: Sequence[Unions] | None = None) -> Ends:
+        """Values of the empty coalition, straight from the model, and of the grand coalition of every sample.
+
+        The games are those between unions of players, one entry per sample, or between single players.
+        """
         empty, grand = self.points.of_ends(unions)
         faster = self.evaluator.of_rows
         answered = answers(self.predict, empty if faster else self.points.stacked([empty, grand]))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from dcshap._typing import BoolArray, FloatArray, IntArray
+from dcshap._typing import Array, BoolArray, FloatArray, IntArray
 from dcshap.shapley.game.cells import ArrayCells, Cells
 from dcshap.shapley.game.coalitions import membership
 from dcshap.shapley.game.games import Points, Span, Unions
@@ -78,13 +79,21 @@ class MaskedRows(Points):
     def added(self, sample: int, weights: FloatArray) -> FloatArray:
         """What each player adds to linear maps (d, h) of a row, shape (n_rows, n_players, h)."""
         X, reference = self._numbers()
-        gaps = X[sample] - reference
-        owners = self.column_owners()
-        order = np.argsort(owners, kind="stable")
-        parts = gaps[:, order, None] * weights[order]
-        if self.n_players == self.width:
-            return np.asarray(parts)
-        return np.asarray(np.add.reduceat(parts, np.flatnonzero(np.diff(owners[order], prepend=-1)), axis=1))
+        return self._per_player((X[sample] - reference)[:, :, None] * weights, np.add)
+
+    def added_on_average(self, samples: IntArray, weights: FloatArray) -> FloatArray:
+        """The same of several samples, averaged over the reference rows, shape (len(samples), n_players, h)."""
+        X, reference = self._numbers()
+        # Gaps are averaged, not references: they are exactly 0 where cells are equal, and small where numbers are large.
+        gaps = X[samples] - reference[0] - (reference - reference[0]).mean(axis=0)
+        return self._per_player(gaps[:, :, None] * weights, np.add)
+
+    def _per_player(self, of_columns: Array, together: np.ufunc) -> Array:
+        """What a ufunc makes of each player's columns, given columns along the second axis."""
+        order, starts = self._column_order
+        if len(starts) == self.width:
+            return np.asarray(of_columns[:, order])
+        return np.asarray(together.reduceat(of_columns[:, order], starts, axis=1))
 
     def column_owners(self) -> IntArray:
         """The player of each column."""
@@ -94,6 +103,12 @@ class MaskedRows(Points):
     def _column_owners(self) -> IntArray:
         return self._owners(tuple((player,) for player in range(self.n_players)))
 
+    @cached_property
+    def _column_order(self) -> tuple[IntArray, IntArray]:
+        """The columns of one player after the other, and where each player's begin."""
+        order = np.argsort(self._column_owners, kind="stable")
+        return order, np.flatnonzero(np.diff(self._column_owners[order], prepend=-1))
+
     def _numbers(self) -> tuple[FloatArray, FloatArray]:
         if self._table is None:
             raise TypeError("Cells that are not numbers cannot be added.")
@@ -101,8 +116,7 @@ class MaskedRows(Points):
 
     def null_players(self) -> BoolArray:
         """Players whose cells are the reference's own, shape (n_samples, n_players)."""
-        same = self.cells.same()
-        return np.stack([same[:, list(columns)].all(axis=1) for columns in self.players], axis=1)
+        return self._per_player(self.cells.same(), np.logical_and)
 
     def of_span(self, span: Span) -> Any:
         """Rows of a span's coalitions."""
@@ -115,7 +129,7 @@ class MaskedRows(Points):
         """Rows of any coalitions, shape (n_coalitions, n_players)."""
         return self.cells.rows(sample, coalitions[:, self._column_owners])
 
-    def of_ends(self, unions: Sequence[Unions]) -> tuple[Any, Any]:  # noqa: ARG002 - cells are what they are
+    def of_ends(self, unions: Sequence[Unions] | None) -> tuple[Any, Any]:  # noqa: ARG002 - cells are what they are
         """The reference and the samples themselves."""
         return self.cells.reference, self.cells.X
 
@@ -134,9 +148,8 @@ class MaskedRows(Points):
     def _owners(self, unions: Unions) -> IntArray:
         """For every column the position of the union it belongs to; one past the last if it is in none."""
         owner = np.full(self.width, len(unions), dtype=np.int64)
-        for position, union in enumerate(unions):
-            for player in union:
-                owner[list(self.players[player])] = position
+        columns = [[column for player in union for column in self.players[player]] for union in unions]
+        owner[list(chain.from_iterable(columns))] = np.repeat(np.arange(len(unions)), list(map(len, columns)))
         return owner
 
     def _inside(self, coalitions: BoolArray, unions: Unions) -> BoolArray:

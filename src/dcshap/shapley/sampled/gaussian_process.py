@@ -23,9 +23,12 @@ from dcshap.shapley.sampled.trend import Trend, standing_out
 
 __all__ = ["MAX_PROCESS", "Posterior", "shapley_posterior", "suited_kernel"]
 
-MAX_PROCESS = 2048  # pairs: a quarter of a second, 32 MB a matrix
-MIN_FIT, FIT_PER_PLAYER = 192, 5  # pairs that the kernel is chosen by: more gain little and cost much
-FIT_ITERATIONS = 10  # likewise
+MAX_PROCESS = 4096  # pairs: a second, 128 MB a matrix
+MAX_SEARCHED = 2048  # pairs among which a trend is looked for, which costs more than the process
+# The kernel is chosen by a quarter of the pairs, or by so many if that is less, or more. The more pairs there are, the
+# more of what is left to be foreseen depends on it.
+MIN_FIT, FIT_PER_PLAYER, MAX_FIT = 192, 5, 600
+FIT_ITERATIONS = 10  # more gain nothing
 
 # Logarithms of: weight of single players, nugget, common relevance times m. Weak normal priors with these means keep
 # them from drifting where the evaluations say nothing. A player's relevance is log-normal about the common one, which
@@ -70,15 +73,17 @@ def shapley_posterior(
     s, odd = s[order], odd[order]
     first, values = s[:MAX_PROCESS], odd[:MAX_PROCESS]
     kernel = suited_kernel(first, values)
-    factor = _factor(kernel, first)
-    trend = standing_out(first, values, factor, kernel.relevance)
+    searched, searched_values = first[:MAX_SEARCHED], values[:MAX_SEARCHED]
+    factor = _factor(kernel, searched)
+    trend = standing_out(searched, searched_values, factor, kernel.relevance)
     if trend is not None:
         solution = trend.solution(s, odd, rounding)
         if solution is not None:
             return Posterior(solution, np.zeros_like(solution))
         # What the trend leaves is another game.
-        products = trend.products(first)
-        kernel = suited_kernel(first, values - products @ _coefficients(factor, products, values))
+        coefficients = _coefficients(factor, trend.products(searched), searched_values)
+        kernel = suited_kernel(first, values - trend.products(first) @ coefficients)
+    if trend is not None or len(searched) < len(first):
         factor = _factor(kernel, first)
     process = _Process.given(kernel, factor, first, values, trend)
     if len(s) <= MAX_PROCESS:
@@ -160,7 +165,8 @@ def suited_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:
 
 
 def _n_fit(s: FloatArray) -> int:
-    return min(max(MIN_FIT, FIT_PER_PLAYER * int(s.shape[1])), len(s))
+    n, m = len(s), int(s.shape[1])
+    return min(max(MIN_FIT, FIT_PER_PLAYER * m, min(n // 4, MAX_FIT)), n)
 
 
 def _likeliest_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:
