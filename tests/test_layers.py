@@ -11,7 +11,7 @@ import pytest
 import dcshap
 
 BASE = {"exceptions", "_typing", "_tables", "_bytes", "_html", "_numerals", "_separated", "_sources"}
-BASE |= {"_machine", "_disk", "_arrow", "_yaml"}
+BASE |= {"_machine", "_disk", "_arrow", "_yaml", "_recall"}
 METHOD = BASE | {"languages", "schema", "storage", "collaboration", "shapley", "explanation"}
 PUBLIC = METHOD | {"datasets", "dcshap"}  # what stands above the public names may use them
 
@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "_tables": {"exceptions", "_typing"},
     "_html": set(),
     "_arrow": set(),
-    "_bytes": {"exceptions", "_typing", "_arrow"},
+    "_recall": set(),
+    "_bytes": {"exceptions", "_typing", "_arrow", "_recall"},
     "_numerals": set(),
     "_separated": {"exceptions", "_typing", "_numerals"},
     "_sources": {"exceptions", "_typing", "_numerals", "_separated"},

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from dcshap._arrow import require_plain, require_uncompressed
+from dcshap._recall import recalled
 from dcshap._typing import Array
 
 # What the readers of arrays, tables, zip files, JSON and skops raise on bytes that nobody wrote.
@@ -145,6 +146,7 @@ def archive_bytes(arrays: Mapping[str, Array]) -> bytes:
     return zip_bytes({f"{name}.npy": array_bytes(array) for name, array in arrays.items()})
 
 
+@recalled
 def read_archive(data: bytes) -> dict[str, Array]:
     """The arrays of an `.npz`, by name."""
     return {name.removesuffix(".npy"): read_array(io.BytesIO(part)) for name, part in read_zip(data).items()}

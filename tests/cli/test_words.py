@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -161,3 +165,19 @@ def test_vertical_columns_get_one_value_together_too(files, vertical_run, said, 
         code, told = said("explain", vertical_run, "records.csv", *asked, "--group", "mixed=age,thal")
         assert code == 1
         assert "Of 'mixed', 'clinic' holds ['age'] and not ['thal']: split it, or use --view full with --index" in told
+
+
+def test_a_terminal_sees_how_far_an_explanation_is_and_a_file_does_not(files, logistic):
+    ask = (sys.executable, "-m", "dcshap", "explain", str(logistic), "rows.csv", "--party", "north")
+    terminal, theirs = os.openpty()
+    with subprocess.Popen(ask, cwd=files, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        seen = b""
+        with suppress(OSError):  # which is how Linux says that everybody else has closed it
+            while part := os.read(terminal, 1 << 16):
+                seen += part
+        os.close(terminal)
+        assert process.wait(60) == 0
+    assert b"6/6" in seen
+    done = dcshap(*ask[3:], cwd=files)
+    assert "6/6" not in done.stderr + done.stdout

@@ -182,7 +182,7 @@ def test_chunks_and_leading_coordinates_are_parts_of_the_whole(kind):
 def test_the_grid_is_far_finer_than_the_spread_and_far_coarser_than_rounding_errors():
     for scale in (1e-12, 1.0, 1e9):
         points = scale * np.random.default_rng(0).standard_normal((100, 3))
-        step = grid_step(points)
+        step = grid_step([points])
         assert scale * 2.0**-23 < step < scale * 2.0**-18
         noisy = to_grid(points * (1 + 1e-15), step)
         assert np.mean(noisy != to_grid(points.copy(), step)) < 0.01

@@ -29,7 +29,7 @@ def dealt(width: int = P + 1, n_labels: int = 3) -> tuple[GuestTriple, HolderTri
 
 def summed(responses: np.ndarray, *, weighted: bool = False) -> GuestSums:
     for_guest, for_holder = dealt(n_labels=responses.shape[1])
-    guest, holder = GuestSums("shop", X), HolderSums("bank", responses, weighted=weighted)
+    guest, holder = GuestSums("shop", [X]), HolderSums("bank", responses, weighted=weighted)
     guest.take_triple(for_guest)
     holder.take_triple(for_holder)
     holder.add_columns(guest.masked_columns())
@@ -97,7 +97,7 @@ def test_noise_on_labels_stays_with_the_records_and_labels_and_is_small_beside_c
 
 def test_wrong_shapes_and_steps_out_of_order_are_refused():
     for_guest, for_holder = dealt()
-    guest, holder = GuestSums("shop", X), HolderSums("bank", np.ones((N, 3)))
+    guest, holder = GuestSums("shop", [X]), HolderSums("bank", np.ones((N, 3)))
     with pytest.raises(ProtocolError, match="before it masks"):
         guest.masked_columns()
     with pytest.raises(ProtocolError, match="before it gets sums"):

@@ -18,8 +18,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import Schema, VerticalCollaboration
+from dcshap.collaboration.arrivals import matched
 from dcshap.collaboration.records import Records, identifiers, in_one_order, pseudonyms
-from dcshap.exceptions import InputError, SchemaError
+from dcshap.exceptions import InputError, ProtocolError, SchemaError
 
 N, ASKED = 30, 6
 VALUES = np.random.default_rng(0).normal(size=(N, 6))
@@ -401,3 +402,39 @@ def test_all_parties_records_come_in_one_order_under_the_first_s_identifiers():
     more = pd.DataFrame({"b": [7.0, 5.0, 8.0]}, index=[7, 5, 8])
     with pytest.raises(InputError, match=r"'one' lacks 1 of 4; 'more' lacks 1 of 4\.$"):
         in_one_order({"one": Records.of(one, one.to_numpy()), "more": Records.of(more, more.to_numpy())})
+
+
+@pytest.mark.parametrize("n_parties", [2, 3, 5])
+@pytest.mark.parametrize("n_everybody", [0, 1, 400])
+def test_pseudonyms_are_matched_as_sets_of_bytes_would_be(n_parties, n_everybody):
+    rng = np.random.default_rng(n_parties + n_everybody)
+    pool = np.frombuffer(rng.bytes(16 * 900), dtype="V16").copy()
+    pool[:3] = np.frombuffer(b"\0" * 48, dtype="V16")
+    pool[1:3].view("u1")[[7, 31]] = 255, 1  # bytes beyond the first, and beyond the last but one, decide
+    sent = []
+    for at in range(n_parties):
+        own = 450 + 80 * at
+        sent.append((f"p{at}", rng.permutation(np.concatenate([pool[:n_everybody], pool[own : own + 80]]))))
+    common, rows = matched(sent)
+    by_set = sorted(set.intersection(*({each.tobytes() for each in known} for _, known in sent)))
+    assert [each.tobytes() for each in common] == by_set
+    assert len(by_set) == n_everybody
+    for (_, known), own_rows in zip(sent, rows, strict=True):
+        assert [each.tobytes() for each in known[own_rows]] == by_set
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(3, dtype="V16"), np.zeros(3, dtype="V8"), np.arange(6.0), np.zeros((2, 2), dtype="V16")]
+)
+def test_pseudonyms_that_stand_twice_or_are_none_are_refused(wrong):
+    right = pseudonyms(["a", "b"], key=b"k" * 32)
+    with pytest.raises(ProtocolError, match="Party 'shop' must send"):
+        matched([("bank", right), ("shop", wrong)])
+
+
+def test_pseudonyms_are_the_same_however_many_are_made_at_once(monkeypatch):
+    names = [f"person {at}" for at in range(50)]
+    together = pseudonyms(names, key=b"k" * 32)
+    monkeypatch.setattr("dcshap.collaboration.records._AT_ONCE", 7)
+    assert np.array_equal(pseudonyms(names, key=b"k" * 32), together)
+    assert np.array_equal(np.concatenate([pseudonyms([name], key=b"k" * 32) for name in names]), together)

@@ -19,7 +19,7 @@ from dcshap.exceptions import InputError, ProtocolError
 
 def product(X, Y):
     """Both parties' parts, as they play them."""
-    fixed_X, fixed_Y = to_fixed(X), to_fixed(Y)
+    fixed_X, fixed_Y = to_fixed([X]), to_fixed([Y])
     triple = deal(len(X), X.shape[1], Y.shape[1])
     masked_columns = fixed_X - expand(triple.first, "A", *X.shape)
     mask = expand(triple.second, "B", *Y.shape)
@@ -45,7 +45,7 @@ def test_numbers_with_few_digits_are_multiplied_exactly():
 
 def test_what_is_shown_is_uniform_whatever_the_columns():
     X = np.full((4000, 3), 1.5)
-    masked = to_fixed(X) - expand(deal(4000, 3, 2).first, "A", *X.shape)
+    masked = to_fixed([X]) - expand(deal(4000, 3, 2).first, "A", *X.shape)
     bits = np.unpackbits(masked.view(np.uint8)).reshape(-1, 64)
     assert np.all(np.abs(bits.mean(axis=0) - 0.5) < 5 * 0.5 / np.sqrt(len(bits)))
     assert len(np.unique(masked)) == masked.size
@@ -57,7 +57,7 @@ def test_the_holder_s_share_alone_is_uniform():
     for _ in range(30):
         triple = deal(3, 20, 20)
         mask = expand(triple.second, "B", *Y.shape)
-        shares.append(second_share(to_fixed(X) - expand(triple.first, "A", *X.shape), mask, triple.share))
+        shares.append(second_share(to_fixed([X]) - expand(triple.first, "A", *X.shape), mask, triple.share))
     bits = np.unpackbits(np.array(shares).view(np.uint8)).reshape(-1, 64)
     assert np.all(np.abs(bits.mean(axis=0) - 0.5) < 5 * 0.5 / np.sqrt(len(bits)))
 
@@ -71,7 +71,7 @@ def test_every_deal_is_new():
 @pytest.mark.parametrize("value", [np.nan, np.inf, 2.0**30])
 def test_numbers_that_would_wrap_around_are_refused(value):
     with pytest.raises(InputError, match="Scale the columns"):
-        to_fixed(np.array([[0.0], [value]]))
+        to_fixed([np.array([[0.0]]), np.array([[value]])])
 
 
 def test_wrong_shapes_are_refused():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from hashlib import sha256
 import pytest
 
 from dcshap.exceptions import PrivacyError, StorageError
+from dcshap.federation.seals.budgets import Budgets
 from dcshap.federation.seals.ledger import Entry, Ledger
 
 
@@ -116,6 +118,44 @@ def test_a_line_of_an_earlier_version_is_charged_as_it_was(ledger):
     ledger.path.write_text(json.dumps({"entry": content, "hash": chained}) + "\n")
     with pytest.raises(PrivacyError, match="4 are used"):
         ledger.charge(answer(n=1), budget=4, days=30)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"units": "4"},
+        {"units": float("nan")},
+        {"units": -1},
+        {"units": 1 << 70},
+        {"requester": ["officer"]},
+        {"request": 7},
+        {"records": [["a"]]},
+        {"when": "soon"},
+        {"epsilon": "1"},
+        {"epsilon": float("inf")},
+    ],
+)
+def test_a_line_that_cannot_be_counted_is_named_though_its_hash_is_right(ledger, change):
+    ledger.append(answer())
+    content = json.loads(ledger.path.read_text())["entry"] | change
+    chained = sha256(f"{'0' * 64}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
+    ledger.path.write_text(json.dumps({"entry": content, "hash": chained}) + "\n")
+    for action in (Ledger(ledger.path).verify, lambda: Ledger(ledger.path).charge(answer(), budget=9, days=30)):
+        with pytest.raises(StorageError, match=r"Line 1 .* is damaged"):
+            action()
+
+
+def test_the_index_of_many_requests_takes_some_fifty_bytes_each():
+    budgets, n = Budgets(), 20_000
+    tracemalloc.start()
+    for at in range(n):
+        budgets.charge("officer", f"{at:032x}", units=2, when=1.7e9 + at)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held / n < 60
+    assert budgets.used("officer", since=1.7e9 + n - 5) == 10
+    assert all(budgets.charged("officer", f"{at:032x}") for at in range(0, n, 777))
+    assert not any(budgets.charged("officer", f"{at:032x}") for at in range(n, n + 1000))
 
 
 def test_what_trainings_spend_adds_up_by_collaboration(ledger):

@@ -6,6 +6,7 @@ import json
 import tempfile
 import time
 from collections.abc import Hashable
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -93,12 +94,13 @@ def desk(
         audit=None if audit is None else _audit(audit),
         font=font,
     )
-    _make_accounts(opened, account or [])
-    opening = Opening(opened, port=port, **where)
-    bound = opening.bound()
-    tell(f"The desk of {cases.party} is open at {opening.address(bound)}", style="bold")
-    # A session with a federation's server belongs to one process.
-    serve([(opening, bound)], processes=1 if cases.asks_at_once else most_processes())
+    with closing(opened):
+        _make_accounts(opened, account or [])
+        opening = Opening(opened, port=port, **where)
+        bound = opening.bound()
+        tell(f"The desk of {cases.party} is open at {opening.address(bound)}", style="bold")
+        # A session with a federation's server belongs to one process.
+        serve([(opening, bound)], processes=1 if cases.asks_at_once else most_processes())
 
 
 def _demo(opening: type[Opening], serve: Any, where: dict[str, Any], port: int, started: float) -> None:

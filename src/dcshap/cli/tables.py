@@ -221,8 +221,11 @@ class Run:
 
     def _known_columns(self, table: pd.DataFrame, names: Sequence[str], file: str) -> pd.DataFrame:
         selected = known_columns(table, names, file, target=self.about.target)
-        for party in self.collaboration.parties_.values():
-            show_unknown_categories(selected, party.agreement.schema, file)
+        schemas = {
+            party.agreement.schema.fingerprint: party.agreement.schema for party in self.collaboration.parties_.values()
+        }
+        for schema in schemas.values():  # horizontally all parties have the same
+            show_unknown_categories(selected, schema, file)
         return selected
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,9 +67,12 @@ def to_grid(points: FloatArray, resolution: float) -> FloatArray:
     return points
 
 
-def grid_step(points: FloatArray) -> float:
-    """The step of the grid for a space in which points (n, d) lie: a small fraction of their spread."""
-    spread = np.sqrt(np.mean(points**2))
+def grid_step(parts: Iterable[FloatArray]) -> float:
+    """The step of the grid for points (n, d), given some at a time: a small fraction of their spread."""
+    total, size = 0.0, 0
+    for points in parts:
+        total, size = total + float(np.sum(points**2)), size + points.size
+    spread = np.sqrt(total / max(size, 1))
     if not spread > 0:
         raise InputError("Representations must vary. All of them are zero: check the reduction and the data.")
     return float(2.0 ** np.floor(np.log2(spread)) / GRID_STEPS)
@@ -98,7 +101,7 @@ def align(anchors: Sequence[FloatArray], *, kind: AlignmentKind = "affine") -> l
         weights, intercepts = _orthogonal(anchors), [np.zeros(anchors[0].shape[1])] * len(anchors)
     else:
         weights, intercepts = _least_squares(anchors, centred=kind == "affine")
-    resolution = grid_step(anchors[0] @ weights[0] + intercepts[0])
+    resolution = grid_step([anchors[0] @ weights[0] + intercepts[0]])
     return [Alignment(w, b, resolution) for w, b in zip(weights, intercepts, strict=True)]
 
 

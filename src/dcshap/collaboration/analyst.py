@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 from dcshap._machine import random_bytes
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration.alignment import Alignment, AlignmentKind, align, grid_step, to_grid
-from dcshap.collaboration.arrivals import by_pseudonym, check_representation, require_parties
+from dcshap.collaboration.arrivals import check_representation, matched, require_parties, rows_in_common
 from dcshap.collaboration.consent import carries_rows, refuse, require_consent
 from dcshap.collaboration.continuity import is_continuous
 from dcshap.collaboration.labels import common_weights, require_trainable
@@ -34,7 +34,7 @@ from dcshap.collaboration.messages import (
     SharedModel,
 )
 from dcshap.collaboration.records import Pseudonyms
-from dcshap.collaboration.stacking import KEY_WIDTH, stack
+from dcshap.collaboration.stacking import KEY_WIDTH, side_by_side, stack
 from dcshap.collaboration.triples import SEED_BYTES, deal, seed_for
 from dcshap.exceptions import InputError, ModelError, NotFittedError, ProtocolError
 from dcshap.storage import State, interpreting, read_folder, write_folder
@@ -122,11 +122,10 @@ class Analyst:
         """The records that all parties hold, in the order of their pseudonyms, which nobody chose."""
         if self._common is None:
             require_parties(list(self._matching))
-            held = [set(by_pseudonym(name, each.pseudonyms)) for name, each in self._matching.items()]
-            found = sorted(set.intersection(*held))
-            if not found:
+            found, _ = matched([(name, each.pseudonyms) for name, each in self._matching.items()])
+            if not len(found):
                 raise InputError("The parties must have records in common. None is held by all of them and labelled.")
-            self._common = np.frombuffer(b"".join(found), dtype=f"V{len(found[0])}")
+            self._common = found
         return CommonRecords(self._common)
 
     def send_holder_triple(self, to: str) -> HolderTriple:
@@ -218,32 +217,28 @@ class Analyst:
     def join(self, representations: Sequence[RecordRepresentation], labels: RecordLabels) -> JoinReport:
         """Join the parties' representations record by record and train the model on them side by side."""
         require_parties([r.party for r in representations])
-        parts = [by_pseudonym(r.party, r.pseudonyms) for r in representations]
-        labelled = by_pseudonym(labels.party, labels.pseudonyms)
-        common = sorted(set(labelled).intersection(*parts))
-        if self._common is not None and any(len(each) != len(self._common) for each in (labelled, *parts, common)):
-            raise ProtocolError("All parties must send the records in common, and no others.")
-        if not common:
-            raise InputError("The parties must have records in common. None is held by all of them and labelled.")
-        y = require_trainable([labels.labels[[labelled[p] for p in common]]], classifier=is_classifier(self.model))
-        weights = labels.weights[[labelled[p] for p in common]] if len(labels.weights) else labels.weights
-        self.held_ = {
-            r.party: (r.rows[[part[p] for p in common]], y, weights)
-            for r, part in zip(representations, parts, strict=True)
-        }
-        points = np.concatenate([rows for rows, *_ in self.held_.values()], axis=1)
+        n_common, rows = rows_in_common([labels, *representations], expected=self._common)
+        y = require_trainable([labels.labels[rows[0]]], classifier=is_classifier(self.model))
+        weights = labels.weights[rows[0]] if len(labels.weights) else labels.weights
+        self.held_ = {r.party: (r.rows[at], y, weights) for r, at in zip(representations, rows[1:], strict=True)}
         self.widths_ = {r.party: r.rows.shape[1] for r in representations}
         self.refusing_ = [r.party for r in representations if not r.instance_models]
-        self.resolution_ = grid_step(points)
-        to_grid(points, self.resolution_)
-        points, y, counted = stack([points[:, :KEY_WIDTH]], [points], y, common_weights([(weights, len(y))]))
+        tables = [rows for rows, *_ in self.held_.values()]
+        self.resolution_ = grid_step(side_by_side(tables))
+        points, y, counted = stack(
+            (to_grid(part, self.resolution_)[:, :KEY_WIDTH] for part in side_by_side(tables)),
+            (to_grid(part, self.resolution_) for part in side_by_side(tables)),
+            y,
+            common_weights([(weights, len(y))]),
+            folder=self.workspace,
+        )
         self._fitted = self._fit(points, y, counted)
         self.carries_rows_ = bool(self.refusing_) and carries_rows(self._fitted, points)
         if is_continuous(self._fitted):
             self.resolution_ = 0.0
         held = {r.party: len(r.rows) for r in representations}
         held |= {party: each.n_records for party, each in self._matching.items()}
-        return JoinReport(len(common), {r.party: held[r.party] - len(common) for r in representations})
+        return JoinReport(n_common, {r.party: held[r.party] - n_common for r in representations})
 
     def share_model(self) -> SharedModel:
         """The model for the parties to explain with, where all of them agree to what it contains."""
@@ -264,18 +259,18 @@ class Analyst:
             raise ProtocolError(
                 f"A prediction needs a representation from each of {sorted(self.widths_)}. Got {sorted(given)}."
             )
-        order = by_pseudonym(representations[0].party, representations[0].pseudonyms)
-        columns = []
+        first, columns = representations[0], []
         for party, width in self.widths_.items():
             representation = given[party]
-            rows = by_pseudonym(party, representation.pseudonyms)
-            if representation.rows.shape[1] != width or set(rows) != set(order):
+            pair = [(each.party, each.pseudonyms) for each in (first, representation)]
+            common, (places, rows) = matched(pair)
+            held = len(representation.pseudonyms)
+            if representation.rows.shape[1] != width or not len(first.pseudonyms) == len(common) == held:
                 raise ProtocolError(
-                    f"Party {party!r} must represent the same {len(order)} records in {width} dimensions. Got "
-                    f"{len(rows)} records, {len(set(rows) & set(order))} of them the same, in "
-                    f"{representation.rows.shape[1]} dimensions."
+                    f"Party {party!r} must represent the same {len(first.pseudonyms)} records in {width} dimensions. "
+                    f"Got {held} records, {len(common)} of them the same, in {representation.rows.shape[1]} dimensions."
                 )
-            columns.append(representation.rows[[rows[p] for p in order]])
+            columns.append(representation.rows[rows[np.argsort(places)]])
         return to_grid(np.concatenate(columns, axis=1), self.resolution_)
 
     def forget_rows(self) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
+from dcshap._recall import recalled
 from dcshap._typing import FloatArray
 from dcshap.collaboration.randomness import stream
 from dcshap.exceptions import InputError
@@ -34,6 +36,7 @@ class Anchor:
     median: FloatArray  # (M,), the row in their middle, as codes
 
     @classmethod
+    @partial(recalled, shared=True)
     def draw(cls, schema: Schema, *, kind: AnchorKind, n_rows: int, seed: int, scaled: bool = True) -> Anchor:
         """Draw an anchor from a seed that the parties share.
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from dcshap.collaboration.messages import Representation
-from dcshap.collaboration.records import Pseudonyms
+from dcshap.collaboration.messages import RecordLabels, RecordRepresentation, Representation
+from dcshap.collaboration.records import Pseudonyms, Rows, sorted_once
 from dcshap.collaboration.stacking import parts_of
 from dcshap.exceptions import InputError, ProtocolError
 
-__all__ = ["by_pseudonym", "check_representation", "require_parties"]
+__all__ = ["check_representation", "matched", "require_parties", "rows_in_common"]
 
 
 def require_parties(names: Sequence[str]) -> None:
@@ -39,9 +40,40 @@ def check_representation(message: Representation, *, n_anchor: int) -> None:
         raise ProtocolError(f"Party {message.party!r} must send finite numbers. Some are not.")
 
 
-def by_pseudonym(party: str, pseudonyms: Pseudonyms) -> Mapping[bytes, int]:
-    """The row of each pseudonym, if each stands once."""
-    rows = {pseudonym.tobytes(): row for row, pseudonym in enumerate(pseudonyms)}
-    if len(rows) < len(pseudonyms):
-        raise ProtocolError(f"Party {party!r} must send each record once. {len(pseudonyms) - len(rows)} stand twice.")
-    return rows
+def matched(sent: Sequence[tuple[str, Pseudonyms]]) -> tuple[Pseudonyms, list[Rows]]:
+    """The pseudonyms that all parties have sent, in their order, and the rows of each party that they belong to."""
+    found = [sorted_once(party, pseudonyms) for party, pseudonyms in sent]
+    common = found[0][0]
+    for known, _ in found[1:]:
+        common = common[_places(known, common)[1]]
+    return common, [rows[_places(known, common)[0]] for known, rows in found]
+
+
+def rows_in_common(
+    sent: Sequence[RecordLabels | RecordRepresentation], *, expected: Pseudonyms | None
+) -> tuple[int, Sequence[Rows | slice]]:
+    """How many records all have sent, and which rows of each they are; nothing is copied where all sent the expected.
+
+    Raises
+    ------
+    ProtocolError
+        Where records are expected and others, or fewer, were sent.
+    """
+    if expected is not None and all(np.array_equal(each.pseudonyms, expected) for each in sent):
+        return len(expected), [slice(None)] * len(sent)
+    common, rows = matched([(each.party, each.pseudonyms) for each in sent])
+    if expected is not None and any(len(each) != len(expected) for each in (common, *(s.pseudonyms for s in sent))):
+        raise ProtocolError("All parties must send the records in common, and no others.")
+    if not len(common):
+        raise InputError("The parties must have records in common. None is held by all of them and labelled.")
+    return len(common), rows
+
+
+def _places(known: Pseudonyms, wanted: Pseudonyms) -> tuple[Rows, npt.NDArray[np.bool_]]:
+    """Where pseudonyms stand among sorted ones, and which of them do."""
+    if np.array_equal(known, wanted):
+        return np.arange(len(known)), np.ones(len(known), dtype=np.bool_)
+    places = np.searchsorted(known, wanted)
+    among = places < len(known)
+    among[among] = known[places[among]] == wanted[among]
+    return places, among

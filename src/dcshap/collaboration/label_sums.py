@@ -8,7 +8,7 @@ labels, so the holder adds noise to what stands for them: a fraction of the spre
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class HolderSums:
     """The part of the party that holds the labels, for which responses (n, K) stand, with their noise."""
 
     def __init__(self, party: str, responses: FloatArray, *, weighted: bool = False) -> None:
-        self._party, self._responses, self._weighted = party, to_fixed(responses), weighted
+        self._party, self._responses, self._weighted = party, to_fixed([responses]), weighted
         self._dealt: HolderTriple | None = None
         self._columns: dict[str, MaskedColumns] = {}
 
@@ -125,11 +125,11 @@ class HolderSums:
 
 
 class GuestSums:
-    """A guest's part, with its encoded rows (n, p) of the records in common."""
+    """A guest's part, with its encoded rows (n, p) of the records in common, given some at a time."""
 
-    def __init__(self, party: str, encoded: FloatArray) -> None:
+    def __init__(self, party: str, encoded: Iterable[FloatArray]) -> None:
         self._party = party
-        self._columns = to_fixed(np.concatenate([np.ones((len(encoded), 1)), encoded], axis=1))
+        self._columns = to_fixed(np.concatenate([np.ones((len(part), 1)), part], axis=1) for part in encoded)
         self._seed: bytes | None = None
         self._sums: FloatArray | None = None
         self._weighted = False

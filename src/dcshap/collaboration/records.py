@@ -16,13 +16,24 @@ import numpy.typing as npt
 import pandas as pd
 
 from dcshap._typing import Array, FloatArray
-from dcshap.exceptions import InputError
+from dcshap.exceptions import InputError, ProtocolError
 
-__all__ = ["Pseudonyms", "Records", "identifiers", "in_one_order", "labelled_records", "pseudonyms"]
+__all__ = [
+    "Pseudonyms",
+    "Records",
+    "Rows",
+    "identifiers",
+    "in_one_order",
+    "labelled_records",
+    "pseudonyms",
+    "sorted_once",
+]
 
 Pseudonyms = npt.NDArray[np.void]  # 16 bytes each
+Rows = npt.NDArray[np.intp]
 
 _DTYPE = np.dtype("V16")
+_AT_ONCE = 1 << 16  # identifiers that are hashed before the digests are joined
 
 
 def identifiers(table: Any) -> list[str]:
@@ -66,8 +77,29 @@ def _as_text(identifier: Any) -> str:
 
 def pseudonyms(names: Sequence[str], *, key: bytes) -> Pseudonyms:
     """Keyed pseudonyms (n,): equal where identifiers are, and meaningless without the key."""
-    joined = b"".join(hmac.digest(key, name.encode(), "sha256")[: _DTYPE.itemsize] for name in names)
+    joined = bytearray()
+    for start in range(0, len(names), _AT_ONCE):
+        some = names[start : start + _AT_ONCE]
+        joined += b"".join(hmac.digest(key, name.encode(), "sha256")[: _DTYPE.itemsize] for name in some)
     return np.frombuffer(joined, dtype=_DTYPE)
+
+
+def sorted_once(party: str, given: Pseudonyms) -> tuple[Pseudonyms, Rows]:
+    """A party's pseudonyms (n,) in order, and the row of each; arrays, because there may be ten million of them.
+
+    Raises
+    ------
+    ProtocolError
+        Where one stands twice, or is none.
+    """
+    if given.ndim != 1 or given.dtype != _DTYPE:
+        raise ProtocolError(f"Party {party!r} must send pseudonyms of {_DTYPE.itemsize} bytes. It sends others.")
+    rows = np.argsort(given)
+    ordered = given[rows]
+    twice = int(np.count_nonzero(ordered[1:] == ordered[:-1]))
+    if twice:
+        raise ProtocolError(f"Party {party!r} must send each record once. {twice} stand twice.")
+    return ordered, rows
 
 
 @dataclass(frozen=True)
@@ -106,8 +138,11 @@ class Records:
         lacking = self.lacking(wanted)
         if lacking:
             raise InputError(f"All records that are asked for must be held. {lacking} of {len(wanted)} are not.")
-        rows = [self._rows[name] for name in wanted]
-        return Records(list(wanted), self.index[rows], self.codes[rows])
+        return self.at(np.array([self._rows[name] for name in wanted], dtype=np.intp))
+
+    def at(self, rows: Rows) -> Records:
+        """The records of some rows, in this order."""
+        return Records([self.identifiers[row] for row in rows.tolist()], self.index[rows], self.codes[rows])
 
 
 def in_one_order(held: Mapping[str, Records]) -> dict[str, Records]:

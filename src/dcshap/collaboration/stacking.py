@@ -6,7 +6,7 @@ order, and the rows that an instance-based model contains do not stand party by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dcshap._disk import reserve
 from dcshap._typing import Array, FloatArray
 
-__all__ = ["KEY_WIDTH", "parts_of", "stack"]
+__all__ = ["KEY_WIDTH", "parts_of", "side_by_side", "stack"]
 
 IN_MEMORY = 1 << 28  # bytes of a table; a larger one lies in a file, where there is a place for it
 ROWS = 1 << 16  # of a large table that are looked at together
@@ -77,6 +77,12 @@ def parts_of(rows: FloatArray) -> Iterator[FloatArray]:
     """A table (n, d), some rows at a time; at least once."""
     for start in range(0, max(len(rows), 1), ROWS):
         yield rows[start : start + ROWS]
+
+
+def side_by_side(tables: Sequence[FloatArray]) -> Iterator[FloatArray]:
+    """Tables of the same n rows side by side (n, d), some rows at a time, each a copy."""
+    for parts in zip(*map(parts_of, tables), strict=True):
+        yield np.concatenate(parts, axis=1)
 
 
 def _hashes(points: FloatArray) -> Hashes:

@@ -11,6 +11,7 @@ The dealer knows `A` and `B`, so neither `D` nor `E` may ever reach it. It deals
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,24 +67,28 @@ def deal(
 def expand(seed: bytes, what: str, n_rows: int, n_columns: int) -> Integers:
     """A uniformly random matrix (n_rows, n_columns), the same wherever the seed is known."""
     drawn = hashlib.shake_256(b"dcshap triple " + what.encode() + b"\x1f" + seed).digest(8 * n_rows * n_columns)
-    return np.frombuffer(drawn, dtype="<u8").astype(np.uint64).reshape(n_rows, n_columns)
+    return np.frombuffer(drawn, dtype="<u8").astype(np.uint64, copy=False).reshape(n_rows, n_columns)
 
 
-def to_fixed(values: FloatArray) -> Integers:
-    """Numbers as integers modulo 2⁶⁴.
+def to_fixed(parts: Iterable[FloatArray]) -> Integers:
+    """Numbers (n, k), given some rows at a time, as integers modulo 2⁶⁴.
 
     Raises
     ------
     InputError
         Where a sum over rows (n, k) could not be told from one that has wrapped around.
     """
-    # Written so that NaN is refused too.
-    if not np.all(np.abs(values).sum(axis=0) * LARGEST_LABEL < _LIMIT):
-        raise InputError(
-            "Columns must be finite, and their sums below 2²⁹, to be multiplied with the labels in secret. Scale the "
-            "columns (scaled=True)."
-        )
-    return np.asarray(np.rint(values * 2.0**FRACTION).astype(np.int64).view(np.uint64))
+    fixed, sums = [], np.zeros(1)
+    for values in parts:
+        sums = sums + np.abs(values).sum(axis=0)
+        # Written so that NaN is refused too.
+        if not np.all(sums * LARGEST_LABEL < _LIMIT):
+            raise InputError(
+                "Columns must be finite, and their sums below 2²⁹, to be multiplied with the labels in secret. Scale "
+                "the columns (scaled=True)."
+            )
+        fixed.append(np.rint(values * 2.0**FRACTION).astype(np.int64))
+    return np.concatenate(fixed).view(np.uint64)
 
 
 def from_fixed(product: Integers) -> FloatArray:

@@ -6,12 +6,15 @@ import hashlib
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
+import pandas as pd
 
 from dcshap._machine import random_bytes
 from dcshap._typing import Array, BoolArray, FloatArray
+from dcshap.collaboration.arrivals import matched
 from dcshap.collaboration.label_sums import GuestSums, HolderSums, Target, noisy_responses
 from dcshap.collaboration.labels import as_labels, target_name
 from dcshap.collaboration.messages import (
+    ANALYST,
     CommonRecords,
     GuestTriple,
     HolderTriple,
@@ -27,7 +30,7 @@ from dcshap.collaboration.messages import (
 from dcshap.collaboration.moments import Moments
 from dcshap.collaboration.party import Party
 from dcshap.collaboration.randomness import derived_seed
-from dcshap.collaboration.records import Pseudonyms, Records, labelled_records, pseudonyms
+from dcshap.collaboration.records import Pseudonyms, Records, Rows, labelled_records, pseudonyms
 from dcshap.collaboration.reduction import moment_matrix
 from dcshap.collaboration.span import common_span, n_predictive
 from dcshap.exceptions import InputError, NotFittedError, ProtocolError
@@ -61,6 +64,7 @@ class VerticalParty(Party):
         self._labels: tuple[list[str], Array] | None = None
         self._weights: FloatArray = np.zeros(0)
         self._common: Records | None = None
+        self._labels_at: Rows | None = None  # where the labels of the records in common stand among all labels
         self._holder_sums: HolderSums | None = None
         self._guest_sums: GuestSums | None = None
         self._own_moments: FloatArray | None = None  # [1 X]ᵀ[1 X]
@@ -95,7 +99,7 @@ class VerticalParty(Party):
         matched by their own index, others row by row.
         """
         self._take_rows(X)
-        self._records, self._common = Records.of(X, self.codes), None
+        self._records, self._common, self._labels_at = Records.of(X, self.codes), None, None
         names, self._labels = self._records.identifiers, None
         if y is None:
             return
@@ -115,13 +119,11 @@ class VerticalParty(Party):
 
     def receive_common(self, message: CommonRecords) -> None:
         """From now on only the records that all parties hold take part, in the order that the analyst gives."""
-        own = zip(self.pseudonyms_of(self.held), self.held.identifiers, strict=True)
-        known = {each.tobytes(): name for each, name in own}
-        wanted = [each.tobytes() for each in message.pseudonyms]
-        if len(set(wanted)) < len(wanted) or not set(wanted) <= set(known):
+        common, (wanted, own) = matched([(ANALYST, message.pseudonyms), (self.name, self.pseudonyms_of(self.held))])
+        if len(common) < len(message.pseudonyms):
             raise ProtocolError(f"Records in common must be records that party {self.name!r} holds, each once.")
-        self._common = self.held.select([known[each] for each in wanted])
-        self._codes, self._own_rows = self._common.codes, None
+        self._common = self.held.at(own[np.argsort(wanted)])
+        self._codes, self._own_rows, self._labels_at = self._common.codes, None, None
 
     @property
     def common(self) -> Records:
@@ -174,11 +176,12 @@ class VerticalParty(Party):
         """Those of labels, or of their weights, that belong to the records in common, in their order."""
         if self._labels is None or values is None:
             raise NotFittedError(f"Party {self.name!r} holds no labels.")
-        at = {name: row for row, name in enumerate(self._labels[0])}
-        unlabelled = sum(name not in at for name in self.common.identifiers)
+        if self._labels_at is None:
+            self._labels_at = pd.Index(self._labels[0]).get_indexer(pd.Index(self.common.identifiers))
+        unlabelled = int(np.count_nonzero(self._labels_at < 0))
         if unlabelled:
             raise ProtocolError(f"Records in common must be labelled. {unlabelled} are not.")
-        return np.asarray(values[[at[name] for name in self.common.identifiers]]) if len(values) else values
+        return np.asarray(values[self._labels_at]) if len(values) else values
 
     @property
     def own_moments(self) -> Moments:
@@ -217,7 +220,7 @@ class VerticalParty(Party):
 
     def receive_guest_triple(self, message: GuestTriple) -> None:
         """As a guest: take the random numbers to mask the columns with."""
-        self._guest_sums = GuestSums(self.name, np.concatenate(list(self._encoded())))
+        self._guest_sums = GuestSums(self.name, self._encoded())
         self._guest_sums.take_triple(message)
 
     def send_masked_columns(self, to: str) -> MaskedColumns:  # noqa: ARG002 - one party holds the labels

@@ -184,41 +184,62 @@ class World(Machine):
 
 
 class FaultyDisk(Disk):
-    """A disk whose changes fail as the world says. What a process that has ended would still write is not written."""
+    """A disk whose changes fail as the world says. What a process that has ended would still write is not written.
+
+    Attributes
+    ----------
+    changed : set of str
+        The paths that may be other than they were: of files, of folders, and of all that was in them.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.changed: set[str] = set()
 
     def make_folder(self, path: Path) -> None:
         """Make a folder."""
-        self._change("make", lambda: super(FaultyDisk, self).make_folder(path))
+        self._change("make", path, lambda: super(FaultyDisk, self).make_folder(path))
 
     def write(self, path: Path, data: bytes, *, size: int) -> None:
         """Write bytes, or half of them."""
         half = data[: len(data) // 2]
-        self._change("write", lambda: _write(path, data, size), torn=lambda: _write(path, half, size))
+        self._change("write", path, lambda: _write(path, data, size), torn=lambda: _write(path, half, size))
+
+    def reserve(self, path: Path, size: int) -> None:
+        """Refuse: what is written to a file that is mapped to memory is not seen here."""
+        raise NotImplementedError(f"{path.name} is too large for a rehearsal: {size} bytes.")
 
     def rename(self, path: Path, target: Path) -> None:
         """Give a file or folder another name."""
-        self._change("rename", lambda: super(FaultyDisk, self).rename(path, target))
+
+        def change() -> None:
+            super(FaultyDisk, self).rename(path, target)
+            self.changed |= _inside(target)
+
+        self._change("rename", path, change)
 
     def remove(self, path: Path) -> None:
         """Remove a folder; what cannot be removed stays."""
         try:
-            self._change("remove", lambda: super(FaultyDisk, self).remove(path))
+            self._change("remove", path, lambda: super(FaultyDisk, self).remove(path))
         except OSError:
             return
 
     @contextmanager
-    def lock(self, folder: Path) -> Iterator[None]:  # noqa: ARG002
+    def lock(self, folder: Path) -> Iterator[None]:
         """Nobody else writes at the same time."""
+        self.changed.add(str(folder))  # it may have been made for this
         yield
 
-    def _change(self, what: str, change: Callable[[], None], *, torn: Callable[[], None] = lambda: None) -> None:
+    def _change(
+        self, what: str, path: Path, change: Callable[[], None], *, torn: Callable[[], None] = lambda: None
+    ) -> None:
         world = self._world
         who = world.acting
         world.require_alive(who)
+        self.changed.add(str(path))  # the folders above it may have been made for this
         fault = world.event("write", f"{who} {what}")
+        self.changed |= _inside(path)
         if fault is None:
             change()
         elif fault.kind == "fail":
@@ -229,6 +250,11 @@ class FaultyDisk(Disk):
         else:
             {"tear": torn, "kill after": change}.get(fault.kind, lambda: None)()
             raise world.killed(who, fault)
+
+
+def _inside(path: Path) -> set[str]:
+    """A path, and everything in it where it is a folder."""
+    return {str(path), *map(str, path.rglob("*"))} if path.is_dir() else {str(path)}
 
 
 def _write(path: Path, data: bytes, size: int) -> None:

@@ -284,15 +284,16 @@ class Schema:
 
     def _codes_of_frame(self, frame: pd.DataFrame, unknown: Unknown) -> tuple[FloatArray, BoolArray | None]:
         """The codes (n, M), and which values the table lacks (n, M) where that is not the same as NaN."""
-        problems, codes = self._name_problems(frame.columns), []
+        problems, misfits, codes = self._name_problems(frame.columns), [], []
         for column in self.columns:
             if frame.columns.is_unique and column.name in frame.columns:
                 try:
                     codes.append(column_codes(column, frame[column.name], unknown=unknown))
                 except SchemaError as error:
-                    problems.append(str(error))
-        if problems:
-            raise SchemaError("The table must fit the schema: " + "; ".join(problems) + ".")
+                    misfits.append(str(error))
+        if problems or misfits:
+            advice = " `predict` and `explain` take such values for absent with unknown='reference'." if misfits else ""
+            raise SchemaError("The table must fit the schema: " + "; ".join([*problems, *misfits]) + f".{advice}")
         self._warn_of_others(frame.columns)
         if all(type(column) is Number for column in self.columns) and unknown == "error":
             # As it lies in memory: no copy, and sums over rows are rounded as they always were.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dcshap._bytes import UNREADABLE, read_zip, require_array, zip_bytes
+from dcshap._recall import recalled
 from dcshap.exceptions import StorageError
 
 __all__ = ["read_model", "require_trusted", "untrusted_types", "write_model"]
@@ -91,6 +92,7 @@ def require_trusted(unknown: Collection[str]) -> None:
         )
 
 
+@recalled
 def read_model(data: bytes, *, trusted: Sequence[str] = ()) -> Any:
     """The estimator in the bytes, if it is made of trusted types only."""
     from skops import io as skops  # noqa: PLC0415 - takes a second to import

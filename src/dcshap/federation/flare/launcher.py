@@ -14,6 +14,7 @@ import time
 
 import psutil
 
+from dcshap.federation.flare.heaps import give_back_memory
 from dcshap.federation.flare.listening import listen_where_configured
 
 __all__ = ["end_with_parent", "main"]
@@ -45,6 +46,7 @@ def end_with_parent(*, grace: float = 0.0) -> None:
 
 def main() -> None:
     """Become the engine's module."""
+    give_back_memory()
     # Slow, and needed by the engine's modules anyway.
     from nvflare.fuel.f3.sfm import conn_manager  # noqa: PLC0415
 

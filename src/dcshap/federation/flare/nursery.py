@@ -35,6 +35,8 @@ from nvflare.app_common.job_launcher.process_launcher import ProcessHandle
 from nvflare.app_common.job_launcher.server_process_launcher import ServerProcessJobLauncher
 from nvflare.utils.job_launcher_utils import get_credential_env
 
+from dcshap.federation.flare.heaps import give_back_memory
+
 __all__ = ["RUN", "AnalystLauncher", "PartyLauncher", "adopt_orphans", "main"]
 
 RUN = "dcshap-run"  # the name of a run's process
@@ -170,6 +172,7 @@ def main() -> None:
     del sys.modules[module]  # it is run, in each fork, as the main one
     gc.collect()
     gc.freeze()  # what is here stays as it is in all forks
+    gc.collect()  # or forks would wait with theirs until a quarter of what is frozen has come on top of it
     orders = channel.makefile("rb")
     for line in orders:
         pid = _forked(site)
@@ -206,6 +209,7 @@ def _become(argv: list[str], env: dict[str, str]) -> None:
     import numpy as np  # noqa: PLC0415 - imported long ago, but not in the site's own process
 
     os.setsid()
+    give_back_memory()
     os.environ.clear()
     os.environ.update(env)
     _prctl(_SET_NAME, RUN.encode())

@@ -13,17 +13,16 @@ import select
 import signal
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NoReturn
 
 import psutil
 
+from dcshap.federation.rehearsal.play import Play
 from dcshap.federation.rehearsal.schedule import Rehearsal, Schedule
 from dcshap.federation.rehearsal.stage import RESUMED, SCENES, Stage
 from dcshap.federation.rehearsal.verdict import Verdict
 from dcshap.protocol.faults import FAULTS, Fault
-from dcshap.protocol.world import World
 
 __all__ = ["COPIES", "Result", "every_fault", "faults_from", "random_faults", "random_scenes"]
 
@@ -101,53 +100,61 @@ class _Branches:
         with stage.play(schedule.seed) as play:
             rehearsal = Rehearsal(stage, schedule, play)
             gc.freeze()  # what is here now stays, and is not looked at, and so not copied, by the copies
-            play.world.branch = lambda kind: self._branch(play.world, play.folder, kind)
+            play.world.branch = lambda kind: self._branch(rehearsal, play, kind)
             try:
                 rehearsal.run()
-            finally:
-                if self._mine is not None:
-                    self._report(rehearsal, len(play.world.happened))
+            except BaseException as error:
+                if self._mine is None:
+                    raise
+                rehearsal.verdict.hung.append(f"The checks ended with {type(error).__name__}: {error}")
+            if self._mine is not None:
+                self._report(rehearsal, play, self._mine[1])
         self._results.append(Result(schedule, rehearsal.verdict, 0))
         return self._results
 
-    def _branch(self, world: World, folder: Path, kind: str) -> Fault | None:
+    def _branch(self, rehearsal: Rehearsal, play: Play, kind: str) -> Fault | None:
         """In the run itself nothing goes wrong; in each copy the first of its faults."""
         if self._mine is not None:
             return None
-        before = _contents(folder)
-        for faults in self._choose(world.count, kind):
+        chosen = self._choose(play.world.count, kind)
+        if not chosen:
+            return None
+        contents = rehearsal.look()
+        for faults in chosen:
             reading, writing = os.pipe()
             copy = os.fork()
             if not copy:
                 os.close(reading)
                 gc.disable()
                 self._mine = faults, writing
-                world.add(faults)
+                play.world.add(faults)
                 return faults[0]
             os.close(writing)
-            self._collect(faults, copy, reading)
-            _put_back(folder, before)
+            changed = self._collect(faults, copy, reading)
+            contents.put_back(contents.everything() if changed is None else changed)
         return None
 
-    def _report(self, rehearsal: Rehearsal, n_faults: int) -> None:
+    def _report(self, rehearsal: Rehearsal, play: Play, writing: int) -> NoReturn:
         """As a copy: say what became of it, and end."""
-        if self._mine is not None:
-            found = {"verdict": asdict(rehearsal.verdict), "n_faults": n_faults}
-            found |= {"recovered": rehearsal.recovered, "number": rehearsal.number}
-            os.write(self._mine[1], json.dumps(found).encode()[: 1 << 15])
-            os._exit(0)
+        found = {"verdict": asdict(rehearsal.verdict), "n_faults": len(play.world.happened)}
+        found |= {"recovered": rehearsal.recovered, "number": rehearsal.number}
+        found["changed"] = list(play.disk.changed)
+        with open(writing, "w", encoding="utf-8") as said:
+            json.dump(found, said)
+        os._exit(0)
 
-    def _collect(self, faults: tuple[Fault, ...], copy: int, reading: int) -> None:
-        """Wait for a copy, and take what it says."""
+    def _collect(self, faults: tuple[Fault, ...], copy: int, reading: int) -> list[str] | None:
+        """Wait for a copy, and take what it says; the paths that it has changed, None where that is not known."""
         data = _said_by(copy, reading)
         schedule = Schedule(self._schedule.scenes, faults, self._schedule.seed)
         if not data:
             self._results.append(Result(schedule, Verdict(hung=["The process did not come to an end."]), 0))
-            return
+            return None
         found: dict[str, Any] = json.loads(data)
         if found["recovered"]:
             self._stage.recovered[found["recovered"]] = found["number"]
         self._results.append(Result(schedule, Verdict(**found["verdict"]), found["n_faults"]))
+        return list(found["changed"])
 
 
 def _said_by(copy: int, reading: int) -> bytes:
@@ -155,33 +162,9 @@ def _said_by(copy: int, reading: int) -> bytes:
     before, used = -1.0, 0.0
     while not (ready := bool(select.select([reading], [], [], _PATIENCE)[0])) and before < used < _PATIENCE:
         before, used = used, sum(psutil.Process(copy).cpu_times()[:2])
-    data = os.read(reading, 1 << 16) if ready else b""
-    os.close(reading)
     if not ready:
         os.kill(copy, signal.SIGKILL)
+    with open(reading, "rb") as said:
+        data = said.read()
     os.waitpid(copy, 0)
     return data
-
-
-def _contents(folder: Path) -> dict[str, bytes | None]:
-    """Everything in a folder by its path: a file's bytes, and None for a folder, which stands before what is in it."""
-    found: dict[str, bytes | None] = {}
-    for entry in os.scandir(folder):
-        inside = entry.is_dir(follow_symlinks=False)
-        found[entry.path] = None if inside else Path(entry.path).read_bytes()
-        if inside:
-            found |= _contents(Path(entry.path))
-    return found
-
-
-def _put_back(folder: Path, before: dict[str, bytes | None]) -> None:
-    """Make a folder what it was."""
-    now = _contents(folder)
-    for path in reversed(now):  # what is in a folder goes before it
-        if path not in before:
-            Path(path).unlink() if now[path] is not None else Path(path).rmdir()
-    for path, content in before.items():
-        if content is None:
-            Path(path).mkdir(mode=0o700, exist_ok=True)
-        elif now.get(path) != content:
-            Path(path).write_bytes(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from dcshap.federation.seals.refusals import as_error, as_plain
 from dcshap.federation.seals.spool import PART
 from dcshap.federation.site.analyst_site import AnalystSite
 from dcshap.federation.site.configuration import SiteConfig
+from dcshap.federation.site.holdings import Data
 from dcshap.federation.site.hosting import RunSettings
 from dcshap.federation.site.party_site import PartySite
 from dcshap.federation.site.runs import Runs
 from dcshap.protocol.simulated import FaultyNetwork
-from dcshap.protocol.world import World
+from dcshap.protocol.world import FaultyDisk, World
 
 __all__ = ["DOOR", "NAME", "PATIENCE", "Play"]
 
@@ -44,6 +46,9 @@ class Play:
     configs : list of SiteConfig
     identities : mapping of name to Identity
     world : World
+    disk : FaultyDisk
+    load_data : callable
+        Reads a party's table.
 
     Attributes
     ----------
@@ -58,6 +63,8 @@ class Play:
     configs: list[SiteConfig]
     identities: dict[str, Identity]
     world: World
+    disk: FaultyDisk
+    load_data: Callable[..., Data]
     part: int = PART
     asked: dict[str, tuple[str, int]] = field(default_factory=dict)
 
@@ -79,7 +86,7 @@ class Play:
         if who in self.names:
             config = self.configs[self.names.index(who)]
             site = PartySite(config, self.identities[who], collaboration=NAME, network=self.network)
-            site.part = self.part
+            site.part, site.load_data = self.part, self.load_data
             self.sites[who] = site
             self.network.participants[who] = site.handle
         elif who == ANALYST:

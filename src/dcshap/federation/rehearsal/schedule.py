@@ -10,9 +10,10 @@ import numpy as np
 from dcshap._typing import FloatArray
 from dcshap.collaboration.messages import ANALYST, REQUESTER
 from dcshap.exceptions import DcshapError
+from dcshap.federation.rehearsal.contents import Contents
 from dcshap.federation.rehearsal.play import PATIENCE, Play
 from dcshap.federation.rehearsal.stage import BUDGET, OFFICER, RESUMED, WATCH, Stage
-from dcshap.federation.rehearsal.verdict import Verdict, check_books, check_folders, digest_of
+from dcshap.federation.rehearsal.verdict import Mail, Verdict, check_books, check_folders
 from dcshap.protocol.faults import Fault, Killed
 
 __all__ = ["Outcome", "Rehearsal", "Schedule", "rehearse"]
@@ -47,10 +48,19 @@ class Rehearsal:
 
     def __init__(self, stage: Stage, schedule: Schedule, play: Play) -> None:
         self._stage, self._schedule, self._play = stage, schedule, play
-        self.recovered = self.digest = ""
+        self._contents, self._mail = Contents(play.folder), Mail(play)
+        self.recovered = ""
         self.verdict = Verdict()
         self.said: list[str] = []
+        self.n_carried = 0  # how much was on its way before the checks
         self._begun = [0]  # the trainings that may count: the one before, and those begun since
+
+    def look(self) -> Contents:
+        """Take note of everything so far, so that copies need not; what the folder holds."""
+        self._mail.read_on()
+        self._contents.read(self._play.disk.changed)
+        self._play.disk.changed.clear()
+        return self._contents
 
     def run(self) -> None:
         """Do everything, and check."""
@@ -65,7 +75,7 @@ class Rehearsal:
                 self.verdict.hung.append(f"{scene} took {world.time - began:.0f} s.")
         world.settle()
         self._play.network.settle()
-        self.digest = hashlib.sha256(b"".join(self._play.network.carried)).hexdigest()
+        self.n_carried = len(self._play.network.carried)
         self._check()
 
     def _attempt(self, scene: str, name: str) -> str:
@@ -130,8 +140,9 @@ class Rehearsal:
             self.verdict.wrong.append(f"{scene} gave another answer than without faults.")
 
     def _check(self) -> None:
-        check_books(self._play, _BUDGETS, self.verdict)
-        digest = digest_of(self._play.folder)
+        check_books(self._play, self._mail, _BUDGETS, self.verdict)
+        self._contents.read(self._play.disk.changed)
+        digest = self._contents.digest()
         known = self._stage.recovered.get(digest)
         if known is not None and known in self._begun:
             return
@@ -154,4 +165,5 @@ def rehearse(stage: Stage, schedule: Schedule) -> Outcome:
         rehearsal = Rehearsal(stage, schedule, play)
         rehearsal.run()
         world = play.world
-    return Outcome(schedule, rehearsal.verdict, len(world.happened), world.journal, rehearsal.digest, rehearsal.said)
+    digest = hashlib.sha256(b"".join(play.network.carried[: rehearsal.n_carried])).hexdigest()
+    return Outcome(schedule, rehearsal.verdict, len(world.happened), world.journal, digest, rehearsal.said)

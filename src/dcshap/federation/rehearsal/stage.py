@@ -6,8 +6,9 @@ import base64
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from sklearn.linear_model import LogisticRegression
 
 from dcshap._disk import using_disk
 from dcshap._machine import using_machine
+from dcshap._recall import recalling
 from dcshap._typing import FloatArray
 from dcshap.collaboration.messages import ANALYST
 from dcshap.collaboration.randomness import SEED_BITS, derived_seed
 from dcshap.federation.rehearsal.play import NAME, Play
 from dcshap.federation.rehearsal.quick_keys import identities
-from dcshap.federation.rehearsal.recall import Tables, recalling
 from dcshap.federation.site.configuration import CollaborationConfig, Right, SiteConfig
+from dcshap.federation.site.holdings import Data, load_data
 from dcshap.federation.site.party_site import load_trained
 from dcshap.federation.site.secrets import Secrets
 from dcshap.protocol.faults import Fault
@@ -61,8 +63,10 @@ class Stage:
         self._folder = Path(tempfile.mkdtemp(prefix="dcshap-", dir=memory if memory.is_dir() else None))
         self._count = 0
         self._expected: dict[tuple[int, str], FloatArray] = {}
+        self._recalled: dict[Hashable, Any] = {}
         self.recovered: dict[str, int] = {}  # folders from which a federation went on, and with which training
-        self._tables, self._read = _tables(kind, self.names), Tables()
+        self._tables = _tables(kind, self.names)
+        self._read: dict[tuple[str, str], Data] = {}
         self.records = [str(record) for record in self._tables[self.names[0]].index[:2]]
         self._write()
 
@@ -82,16 +86,17 @@ class Stage:
         """A copy of the federation in a world of its own."""
         self._count += 1
         folder, world = self._folder / str(self._count), World(seed, faults)
+        disk = FaultyDisk(world)
         shutil.copytree(self._folder / ("blank" if blank else "trained"), folder)
         try:
             with (
                 using_machine(world),
-                using_disk(FaultyDisk(world)),
-                recalling(self._read),
+                using_disk(disk),
+                recalling(self._recalled),
                 warnings.catch_warnings(),
             ):
                 warnings.simplefilter("ignore")
-                yield Play(self.kind, folder, self._configs(folder), self._identities, world)
+                yield Play(self.kind, folder, self._configs(folder), self._identities, world, disk, self.load_data)
         finally:
             shutil.rmtree(folder)
 
@@ -113,6 +118,14 @@ class Stage:
                     play.resume("expected")
                 self._expected[number, scene] = self.answers(play, scene)
         return self._expected[number, scene]
+
+    def load_data(self, config: CollaborationConfig, *, base: Path, task: str = "classes") -> Data:
+        """A party's table, which nothing changes: a copy of what was read once."""
+        key = (str(config.table), task)
+        if key not in self._read:
+            self._read[key] = load_data(config, base=base, task=task)
+        known = self._read[key]
+        return replace(known, X=known.X.copy(), y=None if known.y is None else known.y.copy())
 
     # --- what lies in the folders -----------------------------------------------------------------------------
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from dcshap.collaboration import Analyst, HorizontalParty, VerticalParty
@@ -22,7 +21,7 @@ from dcshap.federation.site.runs import Runs
 from dcshap.federation.site.secrets import Secrets
 from dcshap.federation.site.witness import Witness
 
-__all__ = ["Verdict", "check_books", "check_folders", "digest_of"]
+__all__ = ["Mail", "Verdict", "check_books", "check_folders"]
 
 
 @dataclass
@@ -45,29 +44,79 @@ class Verdict:
 # --- ledgers and budgets ------------------------------------------------------------------------------------------
 
 
-def check_books(play: Play, budgets: dict[str, int], verdict: Verdict) -> None:
+class Mail:
+    """Every message that was on its way, opened once: what was sent later is added to it."""
+
+    def __init__(self, play: Play) -> None:
+        self._play, self._n_read = play, 0
+        # By sender: of which kind, how large and in which session messages were.
+        self.left: dict[str, Counter[tuple[str, int, str]]] = {}
+        self.told: dict[tuple[str, str], set[str]] = {}  # by party and who asked, the sessions in which it was told
+        # By sender, session and digest of a message in parts how many bytes were on their way, from the first part on.
+        self.parcels: dict[tuple[str, str, str], int] = {}
+
+    def read_on(self) -> None:
+        """Open what was sent since."""
+        carried = self._play.network.carried
+        for sender, session, packed in chain.from_iterable(map(self._messages, carried[self._n_read :])):
+            kind = kind_of(packed)
+            self.left.setdefault(sender, Counter())[kind, len(packed), session] += 1
+            if kind != Request.__name__ and session in self._play.asked and sender != ANALYST:
+                self.told.setdefault((sender, self._play.asked[session][0]), set()).add(session)
+        self._n_read = len(carried)
+
+    def _messages(self, data: bytes) -> Iterator[tuple[str, str, bytes]]:
+        """Every message that was on its way at once: its sender, its session, and its bytes."""
+        if data[:1] == b"{":  # through the door: of what is in it, only what the analyst adds does not pass elsewhere
+            added = json.loads(data).get("replies", {}).get(ANALYST, [])
+            envelopes = [bytes.fromhex(each) for each in added]
+        elif int.from_bytes(data[:8], "big") == 0:  # a reply: no refusal, and an envelope
+            envelopes = unframed(data, 2)[0][1:]
+        else:
+            envelopes = [data]
+        for sealed in envelopes:
+            yield from self._opened(sealed)
+
+    def _opened(self, sealed: bytes) -> Iterator[tuple[str, str, bytes]]:
+        """The messages in an envelope; none in a refusal in clear text."""
+        play = self._play
+        (_, head, wrapped), body = unframed(sealed, 3) if sealed.count(b'"about"', 0, 400) else ([b"", b"{}", b""], b"")
+        about = json.loads(head).get("about")
+        if about is None:
+            return
+        if wrapped:
+            to = play.asked[about["session"]][0] if about["recipient"] == REQUESTER else about["recipient"]
+            body = play.identities[to].decrypt(wrapped, body, head)
+        if about["answers"]:
+            (told,), rest = unframed(body, 1)
+            parts = unframed(rest, len(json.loads(told).get("steps", ())))[0]
+        else:
+            parts = [body] if body else []
+        for part in filter(None, parts):
+            if about["part"] >= 0:
+                key = about["sender"], about["session"], about["parcel"]
+                self.parcels[key] = max(self.parcels.get(key, 0), about["size"] - about["part"] * play.part)
+            elif about["sender"] != REQUESTER:
+                yield about["sender"], about["session"], part
+
+
+def check_books(play: Play, mail: Mail, budgets: dict[str, int], verdict: Verdict) -> None:
     """Every ledger is whole, has a line for every message that left, and no budget was exceeded."""
-    left: dict[str, Counter[tuple[str, int, str]]] = {}
-    told: dict[tuple[str, str], set[str]] = {}
-    parcels: dict[tuple[str, str, str], int] = {}
-    for sender, session, packed in _messages(play, parcels):
-        kind = kind_of(packed)
-        left.setdefault(sender, Counter())[kind, len(packed), session] += 1
-        if kind != Request.__name__ and session in play.asked and sender != ANALYST:
-            told.setdefault((sender, play.asked[session][0]), set()).add(session)
-    for name in (*play.names, ANALYST):
+    mail.read_on()
+    books = {name: Ledger(_home(play, name) / "ledger.jsonl") for name in (*play.names, ANALYST)}
+    for name, book in books.items():
         try:
-            book = Ledger(_home(play, name) / "ledger.jsonl")
             lines = Counter((entry.kind, entry.n_bytes, entry.request) for entry in book)  # checks the chain
-            for other in {*play.names, ANALYST} - {name}:
-                _check_remembered(book, Witness(book, _home(play, other) / NAME).of(name))
+            written = book.path.read_bytes().splitlines() if book.exists else []
+            for other in books.keys() - {name}:
+                _check_remembered(written, Witness(book, _home(play, other) / NAME).of(name))
         except DcshapError as error:
             verdict.lost.append(f"The ledger of {name}: {error}")
             continue
-        unwritten = [kind for kind, _, _ in left.get(name, Counter()) - lines]
-        unwritten += _unwritten_parts(name, parcels, lines)
+        unwritten = [kind for kind, _, _ in mail.left.get(name, Counter()) - lines]
+        unwritten += _unwritten_parts(name, mail.parcels, lines)
         verdict.lost += [f"A {kind} left {name} without a line in its ledger." for kind in unwritten]
-    for (party, who), sessions in told.items():
+    for (party, who), sessions in mail.told.items():
         used = sum(play.asked[session][1] for session in sessions)
         if used > budgets[who]:
             verdict.overdrawn.append(f"{party} told {who} of {used} records. The budget is {budgets[who]}.")
@@ -82,56 +131,17 @@ def _unwritten_parts(
     return ["message in parts" for session, size in mine if not any(r == session and n >= size for r, n in known)]
 
 
-def _check_remembered(book: Ledger, remembered: str) -> None:
+def _check_remembered(written: list[bytes], remembered: str) -> None:
     """As `Ledger.require_state`, of a ledger that was read just now."""
     count, _, last = remembered.partition(":")
     if not remembered or not int(count):
         return  # they met before anything was written
-    if last.encode() not in book.path.read_bytes().splitlines()[int(count) - 1]:
+    if len(written) < int(count) or last.encode() not in written[int(count) - 1]:
         raise StorageError(f"It is not what partners remember: line {count} is another.")
 
 
 def _home(play: Play, name: str) -> Path:
     return play.folder / ("server" if name == ANALYST else name) / "dcshap"
-
-
-def _messages(play: Play, parcels: dict[tuple[str, str, str], int]) -> Iterator[tuple[str, str, bytes]]:
-    """Every message that was on its way: its sender, its session, and its bytes.
-
-    Of those in parts, `parcels` gets by sender, session and digest how many bytes were, from the first part on.
-    """
-    for data in play.network.carried:
-        if data[:1] == b"{":  # through the door: of what is in it, only what the analyst adds does not pass elsewhere
-            added = json.loads(data).get("replies", {}).get(ANALYST, [])
-            envelopes = [bytes.fromhex(each) for each in added]
-        elif int.from_bytes(data[:8], "big") == 0:  # a reply: no refusal, and an envelope
-            envelopes = unframed(data, 2)[0][1:]
-        else:
-            envelopes = [data]
-        for sealed in envelopes:
-            yield from _opened(sealed, play, parcels)
-
-
-def _opened(sealed: bytes, play: Play, parcels: dict[tuple[str, str, str], int]) -> Iterator[tuple[str, str, bytes]]:
-    """The messages in an envelope; none in a refusal in clear text."""
-    (_, head, wrapped), body = unframed(sealed, 3) if sealed.count(b'"about"', 0, 400) else ([b"", b"{}", b""], b"")
-    about = json.loads(head).get("about")
-    if about is None:
-        return
-    if wrapped:
-        to = play.asked[about["session"]][0] if about["recipient"] == REQUESTER else about["recipient"]
-        body = play.identities[to].decrypt(wrapped, body, head)
-    if about["answers"]:
-        (told,), rest = unframed(body, 1)
-        parts = unframed(rest, len(json.loads(told).get("steps", ())))[0]
-    else:
-        parts = [body] if body else []
-    for part in filter(None, parts):
-        if about["part"] >= 0:
-            key, left = (about["sender"], about["session"], about["parcel"]), about["size"] - about["part"] * play.part
-            parcels[key] = max(parcels.get(key, 0), left)
-        elif about["sender"] != REQUESTER:
-            yield about["sender"], about["session"], part
 
 
 # --- folders ------------------------------------------------------------------------------------------------------
@@ -150,13 +160,3 @@ def check_folders(play: Play, verdict: Verdict) -> None:
                 (Analyst if name == ANALYST else party).load(run)
         except DcshapError as error:
             verdict.lost.append(f"The folder of {name}: {error}")
-
-
-def digest_of(folder: Path) -> str:
-    """What a federation's folders hold, but for ledgers and identifiers: with the same, the same follows."""
-    found = []
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name not in ("ledger.jsonl", "ledgers.json", "opened.txt"):
-            name = re.sub(r"-[0-9a-f]{32}|-\d+$", "", str(path.relative_to(folder)))
-            found.append(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}")
-    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()

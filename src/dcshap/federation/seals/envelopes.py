@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from dcshap._disk import append_to, locked, replace
 from dcshap._machine import new_identifier, now
 from dcshap.collaboration.messages import ANALYST, REQUESTER
 from dcshap.exceptions import ProtocolError
+from dcshap.federation.seals.hashes import HashSet
 from dcshap.federation.seals.identity import Certificate, Identity
 
 __all__ = [
@@ -166,7 +168,7 @@ class Opened:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._lock = threading.Lock()
-        self._kept: dict[str, float] = {}
+        self._known = HashSet()
         self._read = (0, 0)  # which file, and how much of it
         self._most = 1000  # lines before old ones are looked for
 
@@ -174,21 +176,21 @@ class Opened:
         """Note an envelope; refuse one that was opened before."""
         with self._lock, locked(self._path.parent):
             self._catch_up()
-            if envelope.identifier in self._kept:
+            if envelope.identifier in self._known:
                 raise ProtocolError("An envelope is opened once. This one was opened before.")
-            if len(self._kept) > self._most:
+            if len(self._known) > self._most:
                 self._drop_old()
-            line, size = _noted(envelope.identifier, now()).encode(), self._read[1]
+            line, size = f"{envelope.identifier} {now():.0f}\n".encode(), self._read[1]
             append_to(self._path, line, size=size)
-            self._kept[envelope.identifier] = now()
+            self._known.add(envelope.identifier)
             self._read = self._path.stat().st_ino, size + len(line)
 
     def _drop_old(self) -> None:
         # Written at most MAX_AHEAD after it was opened, by this clock: an older one is refused for its age.
-        lately = {name: when for name, when in self._kept.items() if when > now() - MAX_AGE - 2 * MAX_AHEAD}
-        replace(self._path, "".join(map(_noted, lately, lately.values())).encode())
-        self._most = max(1000, 2 * len(lately))
+        since, noted = now() - MAX_AGE - 2 * MAX_AHEAD, _lines(self._path, after=0)
+        replace(self._path, b"".join(line for line in noted if _opened_at(line) > since))
         self._catch_up()
+        self._most = max(1000, 2 * len(self._known))
 
     def _catch_up(self) -> None:
         """Read what this process or another has written since; a line that was cut short by a crash is none."""
@@ -199,19 +201,23 @@ class Opened:
         if (found.st_ino, found.st_size) == self._read:
             return
         if found.st_ino != file or found.st_size < size:
-            self._kept, size = {}, 0
-        with self._path.open("rb") as opened:
-            opened.seek(size)
-            data = opened.read()
-        whole = data[: data.rfind(b"\n") + 1]
-        for line in whole.decode(errors="replace").splitlines():
-            name, _, when = line.partition(" ")
-            self._kept[name] = float(when) if when.isdecimal() else now()  # damaged: as if it was opened now
-        self._read = found.st_ino, size + len(whole)
+            self._known, size = HashSet(), 0
+        for line in _lines(self._path, after=size):
+            self._known.add(line.decode(errors="replace").split(" ")[0].strip())
+            size += len(line)
+        self._read = found.st_ino, size
 
 
-def _noted(identifier: str, when: float) -> str:
-    return f"{identifier} {when:.0f}\n"
+def _lines(path: Path, *, after: int) -> Iterator[bytes]:
+    """The whole lines that follow so many bytes of a file; one that was cut short by a crash is none."""
+    with path.open("rb") as file:
+        file.seek(after)
+        yield from (line for line in file if line.endswith(b"\n"))
+
+
+def _opened_at(line: bytes) -> float:
+    _, _, when = line.strip().partition(b" ")
+    return float(when) if when.isdigit() else now()  # damaged: as if it was opened now
 
 
 class CutShortError(ValueError):

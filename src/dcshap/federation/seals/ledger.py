@@ -6,27 +6,32 @@ Requests that were let in, refusals and the privacy that a training has spent ha
 
 `ledger.jsonl` is what is written to. Archived lines lie beside it in files whose names count up; the chain goes
 through all of them. What a charge costs does not grow with the ledger: of earlier lines only an index is kept in
-memory, and each time only what was written since is read.
+memory, some 50 bytes a charge, and each time only what was written since is read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from dcshap._disk import append_to, locked, rename
 from dcshap._machine import now
+from dcshap._recall import recalled
 from dcshap.exceptions import PrivacyError, StorageError
 from dcshap.federation.seals.budgets import Budgets
 
 __all__ = ["Entry", "Ledger"]
 
 _START = "0" * 64
+_DAY = 86_400.0
+_MOST_UNITS = 1 << 31  # of one line
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Ledger:
         self._budgets = Budgets()
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter([entry for entry, _ in self._read_all()])
+        return (entry for entry, _ in self._read_all())
 
     def append(self, entry: Entry) -> None:
         """Write a line, before the message leaves."""
@@ -114,8 +119,7 @@ class Ledger:
     def _require_budget(self, entry: Entry, *, budget: int, days: float) -> None:
         if self._budgets.charged(entry.requester, entry.request):
             raise PrivacyError("A request is answered once. This one was answered before: ask again.")
-        since = (datetime.fromtimestamp(now(), UTC) - timedelta(days=days)).isoformat()
-        used = self._budgets.used(entry.requester, since=since)
+        used = self._budgets.used(entry.requester, since=now() - _DAY * days)
         if used + entry.units > budget:
             raise PrivacyError(
                 f"The budget of {entry.requester!r} is {budget} records in {days:g} days, each counted once for every "
@@ -145,7 +149,7 @@ class Ledger:
         StorageError
             Naming the first line that is not what was written.
         """
-        count = len(self._read_all())
+        count = sum(1 for _ in self._read_all())
         with self._lock:
             if count < self._known.count:
                 raise StorageError(f"{self.path} must have at least {self._known.count} lines. It has {count}.")
@@ -169,8 +173,10 @@ class Ledger:
         count, _, last = remembered.partition(":")
         if not remembered or (count == "0" and last == _START):
             return
-        hashes = [found for _, found in self._read_all()]
-        if not count.isdecimal() or len(hashes) < int(count) or hashes[int(count) - 1] != last:
+        then = None
+        for at, (_, found) in enumerate(self._read_all(), 1):  # to the end: all of it is checked
+            then = found if str(at) == count else then
+        if then != last:
             raise StorageError(
                 f"{self.path.name} was longer, or another, when the partners were last told of it: lines are gone. "
                 f"Put back the ledger with {count[:9]} lines; where that cannot be, the partners must remove what they "
@@ -201,34 +207,30 @@ class Ledger:
         # What comes after the last whole line was cut short by a crash: its message never left.
         append_to(self.path, line, size=known.size)
         self._known = _Known(known.count + 1, last, known.archives, known.size + len(line), line)
-        self._count_against_budgets([replace(entry, when=content["when"])])
+        self._count(entry, content["when"])
 
     def _catch_up(self) -> None:
-        """Read what this process or another has written since, checking the chain; nothing is kept of a bad read."""
-        known, found = _Known(**vars(self._known)), []
+        """Read what this process or another has written since, checking the chain; of a bad line nothing is kept."""
+        known = self._known
         while (archive := self._archive(known.archives + 1)).exists():
-            found += self._read_on(known, archive)
+            self._read_on(archive)
             known.archives, known.size, known.tail = known.archives + 1, 0, b""
-        found += self._read_on(known, self.path)
-        self._count_against_budgets(found)
-        self._known = known
+        self._read_on(self.path)
 
-    def _count_against_budgets(self, entries: list[Entry]) -> None:
-        for entry in entries:
-            if not entry.requester:
-                continue
+    def _count(self, entry: Entry, when: str) -> None:
+        """Have a line count against budgets."""
+        if entry.requester:
             self._budgets.tell(entry.recipient, entry.records)
             if entry.units:
-                self._budgets.charge(entry.requester, entry.request, units=entry.units, when=entry.when)
+                self._budgets.charge(entry.requester, entry.request, units=entry.units, when=_moment(when))
 
-    def _read_on(self, known: _Known, path: Path) -> list[Entry]:
-        """The requesters' entries of a file that come after what is known, which is brought up to them."""
-        size = path.stat().st_size if path.exists() else 0
+    def _read_on(self, path: Path) -> None:
+        """Count the lines of a file that come after what is known of it; line by line, however many there are."""
+        known, size = self._known, path.stat().st_size if path.exists() else 0
         if size < known.size:
             raise StorageError(f"{path} has become shorter: lines were taken out of it.")
         if size == 0:
-            return []
-        entries = []
+            return
         with path.open("rb") as file:
             file.seek(known.size - len(known.tail))
             if file.read(len(known.tail)) != known.tail:
@@ -238,28 +240,30 @@ class Ledger:
                     break
                 entry, known.last = _parsed(line, known.last, number=known.count + 1, path=path)
                 known.count, known.size, known.tail = known.count + 1, known.size + len(line), line
-                if entry.requester:
-                    entries.append(entry)
-        return entries
+                self._count(entry, entry.when)
 
-    def _read_all(self) -> list[tuple[Entry, str]]:
-        """Every entry and its hash, from the first on."""
-        last, number = _START, 1
-        found: list[tuple[Entry, str]] = []
+    def _read_all(self) -> Iterator[tuple[Entry, str]]:
+        """Every entry and its hash, from the first on, read as they are asked for."""
+        last, number, count = _START, 1, 0
         while self._archive(number).exists():
             number += 1
         for path in [*map(self._archive, range(1, number)), self.path]:
-            data = path.read_bytes() if path.exists() else b""
-            for line in data[: data.rfind(b"\n") + 1].splitlines():
-                entry, last = _parsed(line, last, number=len(found) + 1, path=path)
-                found.append((entry, last))
-        return found
+            if not path.exists():
+                continue
+            with path.open("rb") as file:
+                for line in file:
+                    if not line.endswith(b"\n"):  # cut short by a crash
+                        break
+                    count += 1
+                    entry, last = _parsed(line, last, number=count, path=path)
+                    yield entry, last
 
 
 def _chained(last: str, text: str) -> str:
     return hashlib.sha256(f"{last}\n{text}".encode()).hexdigest()
 
 
+@partial(recalled, shared=True)
 def _parsed(line: bytes, last: str, *, number: int, path: Path) -> tuple[Entry, str]:
     try:
         written = json.loads(line)
@@ -268,8 +272,26 @@ def _parsed(line: bytes, last: str, *, number: int, path: Path) -> tuple[Entry, 
         shapes = {name: tuple(shape) for name, shape in content["shapes"].items()}
         units = {"units": content["n_records"]} if content["requester"] else {}  # a line of an earlier version
         entry = Entry(**(units | content | {"shapes": shapes, "records": tuple(content.get("records", ()))}))
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        _require_types(entry)
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         raise StorageError(f"Line {number} of {path} is damaged.") from error
     if found != expected:
         raise StorageError(f"Line {number} of {path} does not follow from the one before: a line was changed or lost.")
     return entry, str(found)
+
+
+def _require_types(entry: Entry) -> None:
+    """Refuse what cannot be counted, with a ValueError."""
+    texts = (entry.recipient, entry.kind, entry.request, entry.requester, entry.when, entry.note, *entry.records)
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("no text")
+    if type(entry.units) is not int or not 0 <= entry.units < _MOST_UNITS:
+        raise ValueError("no number of units")
+    if type(entry.epsilon) not in (int, float) or not math.isfinite(entry.epsilon):
+        raise ValueError("no number")
+    _moment(entry.when)
+
+
+def _moment(when: str) -> float:
+    """Seconds since 1970."""
+    return datetime.fromisoformat(when).timestamp()

@@ -29,6 +29,7 @@ from dcshap._bytes import (
     read_table,
     table_bytes,
 )
+from dcshap._recall import recalled
 from dcshap._typing import Array, FloatArray
 from dcshap.collaboration import messages as collaboration
 from dcshap.collaboration.alignment import Alignment
@@ -122,6 +123,12 @@ def _holds_alignment(alignment: Alignment) -> bool:
     return weights.dtype == intercept.dtype == np.float64 and weights.ndim == 2 and intercept.shape == weights.shape[1:]
 
 
+@recalled
+def _frame(data: bytes) -> pd.DataFrame:
+    frame: pd.DataFrame = read_table(io.BytesIO(data)).to_pandas()
+    return frame
+
+
 _FIELDS: Mapping[Any, _Field] = {
     str: _plain(lambda value: isinstance(value, str)),
     int: _plain(_whole),
@@ -139,7 +146,7 @@ _FIELDS: Mapping[Any, _Field] = {
     Alignment: _Field(_alignment_bytes, _read_alignment, _holds_alignment),
     pd.DataFrame: _Field(
         lambda frame: [table_bytes(pa.Table.from_pandas(frame))],
-        lambda data: read_table(data).to_pandas(),
+        lambda data: _frame(data.read()),
         lambda value: isinstance(value, pd.DataFrame),
     ),
     PartyExplanation: _Field(

@@ -57,6 +57,7 @@ class PartySite:
     """
 
     part = PART
+    load_data = staticmethod(load_data)  # reads the table
 
     def __init__(self, config: SiteConfig, identity: Identity, *, collaboration: str, network: Network) -> None:
         if identity.name != config.party:
@@ -171,7 +172,7 @@ class PartySite:
         if run == runs.current:
             raise ProtocolError(f"Party {self.office.me!r} uses this training already: it cannot begin again.")
         runs.forget_interrupted(but=run)
-        data = load_data(self.settings, base=self.config.folder, task=hello.task)
+        data = self.load_data(self.settings, base=self.config.folder, task=hello.task)
         kind = HorizontalParty if self.settings.kind == "horizontal" else VerticalParty
         self._party = party = kind(
             self.office.me,
@@ -231,7 +232,7 @@ class PartySite:
         if runs.current != run:
             runs.commit(run)
         runs.forget_files(run)
-        data = load_data(self.settings, base=self.config.folder)
+        data = self.load_data(self.settings, base=self.config.folder)
         self._party = load_trained(self.config, self.collaboration)
         if isinstance(self._party, VerticalParty):
             self._party.bring_back(data.X)

@@ -32,14 +32,16 @@ class Witness:
 
     def of(self, partner: str) -> str:
         """What is remembered of a partner's ledger; empty where that is nothing."""
-        return self._read().get(partner, "")
+        return self.remembered.get(partner, "")
 
     def note(self, partner: str, state: str) -> None:
         """Remember the state of a partner's ledger, once the partner has checked what was remembered before."""
         if self.of(partner) != state:
-            write_private(self._path, json.dumps(self._read() | {partner: state}))
+            write_private(self._path, json.dumps(self.remembered | {partner: state}))
 
-    def _read(self) -> dict[str, str]:
+    @property
+    def remembered(self) -> dict[str, str]:
+        """What is remembered of all partners' ledgers, by their names."""
         return read_private(
             self._path,
             lambda content: {str(name): str(state) for name, state in content.items()},
