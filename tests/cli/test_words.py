@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from contextlib import suppress
@@ -174,7 +175,7 @@ def test_a_terminal_sees_how_far_an_explanation_is_and_a_file_does_not(files, lo
         os.close(theirs)
         seen = b""
         with suppress(OSError):  # which is how Linux says that everybody else has closed it
-            while part := os.read(terminal, 1 << 16):
+            while select.select([terminal], [], [], 60)[0] and (part := os.read(terminal, 1 << 16)):
                 seen += part
         os.close(terminal)
         assert process.wait(60) == 0

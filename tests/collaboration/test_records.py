@@ -18,7 +18,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcshap import Schema, VerticalCollaboration
-from dcshap.collaboration.arrivals import matched
+from dcshap.collaboration.arrivals import matched, rows_in_common
+from dcshap.collaboration.messages import RecordLabels, RecordRepresentation
 from dcshap.collaboration.records import Records, identifiers, in_one_order, pseudonyms
 from dcshap.exceptions import InputError, ProtocolError, SchemaError
 
@@ -438,3 +439,32 @@ def test_pseudonyms_are_the_same_however_many_are_made_at_once(monkeypatch):
     monkeypatch.setattr("dcshap.collaboration.records._AT_ONCE", 7)
     assert np.array_equal(pseudonyms(names, key=b"k" * 32), together)
     assert np.array_equal(np.concatenate([pseudonyms([name], key=b"k" * 32) for name in names]), together)
+
+
+def _sent(n, **other):
+    known = pseudonyms([str(at) for at in range(n)], key=b"k" * 32)
+    rows = RecordRepresentation("shop", **({"pseudonyms": known, "rows": np.zeros((n, 2))} | other.get("rows", {})))
+    labels = {"pseudonyms": known, "labels": np.zeros(n, dtype=int), "weights": np.zeros(0)} | other.get("labels", {})
+    return known, [RecordLabels("shop", **labels), rows]
+
+
+STRUCTURED = np.zeros(5, dtype=[("a", "<u8"), ("b", "<u8")])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"rows": {"pseudonyms": STRUCTURED}},
+        {"rows": {"rows": np.zeros((6, 2))}},
+        {"rows": {"rows": np.zeros(5)}},
+        {"labels": {"labels": np.zeros(6, dtype=int)}},
+        {"labels": {"weights": np.ones(4)}},
+    ],
+)
+def test_what_does_not_belong_to_the_records_is_refused_in_words(other):
+    known, sent = _sent(5, **other)
+    for expected in (known, None):
+        with pytest.raises(ProtocolError, match="Party 'shop' must send"):
+            rows_in_common(sent, expected=expected)
+    known, sent = _sent(5)
+    assert rows_in_common(sent, expected=known)[0] == rows_in_common(sent, expected=None)[0] == 5

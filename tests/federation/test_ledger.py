@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import pytest
 
-from dcshap.exceptions import PrivacyError, StorageError
+from dcshap.exceptions import InputError, PrivacyError, StorageError
 from dcshap.federation.seals.budgets import Budgets
 from dcshap.federation.seals.ledger import Entry, Ledger
 
@@ -131,6 +131,7 @@ def test_a_line_of_an_earlier_version_is_charged_as_it_was(ledger):
         {"request": 7},
         {"records": [["a"]]},
         {"when": "soon"},
+        {"when": "2026-11-18T08:00:00"},
         {"epsilon": "1"},
         {"epsilon": float("inf")},
     ],
@@ -143,6 +144,33 @@ def test_a_line_that_cannot_be_counted_is_named_though_its_hash_is_right(ledger,
     for action in (Ledger(ledger.path).verify, lambda: Ledger(ledger.path).charge(answer(), budget=9, days=30)):
         with pytest.raises(StorageError, match=r"Line 1 .* is damaged"):
             action()
+
+
+@pytest.mark.parametrize("wrong", [{"units": True}, {"units": 1 << 31}, {"epsilon": float("inf")}])
+def test_what_could_not_be_read_again_is_not_written(ledger, wrong):
+    ledger.append(answer())
+    with pytest.raises(InputError, match="numbers that can be counted"):
+        ledger.append(replace(answer(), **wrong))
+    assert Ledger(ledger.path).verify() == 1
+
+
+def test_a_line_that_could_not_be_counted_is_counted_later(ledger, monkeypatch):
+    for at in range(4):
+        ledger.charge(replace(answer(n=1), request=f"r{at}"), budget=9, days=30)
+    again, charge, calls = Ledger(ledger.path), Budgets.charge, iter(range(10))
+
+    def fails_once(*args, **named):
+        if next(calls) == 1:
+            raise MemoryError
+        charge(*args, **named)
+
+    monkeypatch.setattr(Budgets, "charge", fails_once)
+    with pytest.raises(MemoryError):
+        again.charge(replace(answer(n=1), request="r4"), budget=9, days=30)
+    with pytest.raises(PrivacyError, match="answered before"):
+        again.charge(replace(answer(n=1), request="r1"), budget=9, days=30)
+    with pytest.raises(PrivacyError, match="The budget"):
+        again.charge(replace(answer(n=1), request="r4"), budget=4, days=30)
 
 
 def test_the_index_of_many_requests_takes_some_fifty_bytes_each():

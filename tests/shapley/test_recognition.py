@@ -314,3 +314,16 @@ def test_scores_of_other_classifiers():
         class_scores(GaussianNB().fit(TRAIN, TWO))
     with pytest.raises(InputError, match="Got MLPRegressor"):
         class_scores(_fitted(_network("tanh"), TARGET))
+
+
+def test_linear_values_of_large_numbers_are_exact_and_those_of_equal_cells_are_0():
+    rng = np.random.default_rng(5)
+    background, rows = 1e5 + rng.normal(size=(1000, 30)), 1e5 + rng.normal(size=(4, 30))
+    background[:, 3] = rows[:, 3] = 0.1
+    model = LinearRegression().fit(background, background @ rng.normal(size=30))
+    model.coef_[3] = 1.7
+    found = shapley_values(model.predict, rows, background, max_evals=128)
+    assert found.method == "linear"
+    assert np.all(found.values[:, 3] == 0.0)
+    gaps = np.mean(rows[:, None] - background, axis=1)
+    np.testing.assert_allclose(found.values, gaps * model.coef_, rtol=0, atol=1e-13 * np.abs(found.values).max())

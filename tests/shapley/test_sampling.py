@@ -79,6 +79,14 @@ def vote_game(m: int, seed: int) -> TableGame:
     return TableGame(labels[np.argpartition(distances, 7, axis=1)[:, :7]].mean(axis=1))
 
 
+def cubic_game(m: int, seed: int) -> TableGame:
+    """Products of three players' signs that stand out of something smooth."""
+    rng, smooth = np.random.default_rng(seed), vote_game(m, seed)
+    signs = 2 * members_of_all(m) - 1
+    triples = np.stack([signs[:, rng.choice(m, 3, replace=False)].prod(axis=1) for _ in range(3)], axis=1)
+    return TableGame(smooth.table + triples @ rng.normal(1.0, 0.2, size=(3, 1)))
+
+
 def estimate(game: TableGame | FunctionGame, max_evals: int, seed: int = 0, tol: float | None = None):
     return sampled_values(game, max_evals=max_evals, tol=tol, rng=np.random.default_rng(seed))
 
@@ -233,6 +241,21 @@ def test_pairs_beyond_those_of_the_process_lower_the_error_and_its_estimate(monk
         covered.extend(np.abs(found.values - game.exact) <= 1.96 * found.standard_errors)
     assert errors[1600] < 0.4 * errors[256]
     assert 0.85 <= np.mean(covered) <= 1.0
+
+
+@pytest.mark.parametrize("kind", [vote_game, cubic_game])
+def test_a_trend_looked_for_among_some_of_the_pairs_serves_all_of_them(kind, monkeypatch):
+    covered, errors = [], []
+    for searched in (64, 2048):
+        monkeypatch.setattr(gaussian_process, "MAX_SEARCHED", searched)
+        for seed in range(12):
+            game = kind(11, seed)
+            found = estimate(game, 600, seed)
+            np.testing.assert_allclose(found.values.sum(), game.table[-1, 0] - game.table[0, 0], atol=1e-12)
+            covered.extend(np.abs(found.values - game.exact) <= 1.96 * found.standard_errors + 1e-12)
+            errors.append(((found.values - game.exact) ** 2).sum() / (game.exact**2).sum())
+    assert np.mean(covered) >= 0.85
+    assert np.mean(errors[:12]) < 3 * np.mean(errors[12:]) + 1e-20
 
 
 # --- convergence ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcshap.collaboration.messages import RecordLabels, RecordRepresentation, Representation
-from dcshap.collaboration.records import Pseudonyms, Rows, sorted_once
+from dcshap.collaboration.records import Pseudonyms, Rows, require_pseudonyms, sorted_once
 from dcshap.collaboration.stacking import parts_of
 from dcshap.exceptions import InputError, ProtocolError
 
@@ -57,8 +57,10 @@ def rows_in_common(
     Raises
     ------
     ProtocolError
-        Where records are expected and others, or fewer, were sent.
+        Where records are expected and others, or fewer, were sent, or where what was sent of them is more or less.
     """
+    for each in sent:
+        _require_one_each(each)
     if expected is not None and all(np.array_equal(each.pseudonyms, expected) for each in sent):
         return len(expected), [slice(None)] * len(sent)
     common, rows = matched([(each.party, each.pseudonyms) for each in sent])
@@ -67,6 +69,17 @@ def rows_in_common(
     if not len(common):
         raise InputError("The parties must have records in common. None is held by all of them and labelled.")
     return len(common), rows
+
+
+def _require_one_each(message: RecordLabels | RecordRepresentation) -> None:
+    require_pseudonyms(message.party, message.pseudonyms)
+    n = len(message.pseudonyms)
+    if isinstance(message, RecordRepresentation):
+        whole = message.rows.ndim == 2 and len(message.rows) == n
+    else:
+        whole = len(message.labels) == n and len(message.weights) in (0, n)
+    if not whole:
+        raise ProtocolError(f"Party {message.party!r} must send one row, label and weight for each of {n} records.")
 
 
 def _places(known: Pseudonyms, wanted: Pseudonyms) -> tuple[Rows, npt.NDArray[np.bool_]]:

@@ -26,6 +26,7 @@ __all__ = [
     "in_one_order",
     "labelled_records",
     "pseudonyms",
+    "require_pseudonyms",
     "sorted_once",
 ]
 
@@ -84,6 +85,12 @@ def pseudonyms(names: Sequence[str], *, key: bytes) -> Pseudonyms:
     return np.frombuffer(joined, dtype=_DTYPE)
 
 
+def require_pseudonyms(party: str, given: Pseudonyms) -> None:
+    """Refuse what is not a row of pseudonyms."""
+    if given.ndim != 1 or given.dtype != _DTYPE:
+        raise ProtocolError(f"Party {party!r} must send pseudonyms of {_DTYPE.itemsize} bytes. It sends others.")
+
+
 def sorted_once(party: str, given: Pseudonyms) -> tuple[Pseudonyms, Rows]:
     """A party's pseudonyms (n,) in order, and the row of each; arrays, because there may be ten million of them.
 
@@ -92,8 +99,7 @@ def sorted_once(party: str, given: Pseudonyms) -> tuple[Pseudonyms, Rows]:
     ProtocolError
         Where one stands twice, or is none.
     """
-    if given.ndim != 1 or given.dtype != _DTYPE:
-        raise ProtocolError(f"Party {party!r} must send pseudonyms of {_DTYPE.itemsize} bytes. It sends others.")
+    require_pseudonyms(party, given)
     rows = np.argsort(given)
     ordered = given[rows]
     twice = int(np.count_nonzero(ordered[1:] == ordered[:-1]))

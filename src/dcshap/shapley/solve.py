@@ -219,8 +219,6 @@ def _blank(n_samples: int, n_players: int, ends: Ends) -> Solution:
 def _enumerated(games: Games, active: Sequence[tuple[int, ...]], options: Options, left: BoolArray) -> BoolArray:
     """Which of the samples that are left are enumerated whole, after checking that it can be done."""
     sizes = np.array([len(players) for players in active])
-    if not left.any():
-        return left
     if options.method == "exact":
         largest = int(sizes[left].max())
         _check_enumerable(largest, 1 << largest, options)

@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidSignature, InvalidTag
 from dcshap._disk import append_to, locked, replace
 from dcshap._machine import new_identifier, now
 from dcshap.collaboration.messages import ANALYST, REQUESTER
-from dcshap.exceptions import ProtocolError
+from dcshap.exceptions import ProtocolError, StorageError
 from dcshap.federation.seals.hashes import HashSet
 from dcshap.federation.seals.identity import Certificate, Identity
 
@@ -187,8 +187,11 @@ class Opened:
 
     def _drop_old(self) -> None:
         # Written at most MAX_AHEAD after it was opened, by this clock: an older one is refused for its age.
-        since, noted = now() - MAX_AGE - 2 * MAX_AHEAD, _lines(self._path, after=0)
-        replace(self._path, b"".join(line for line in noted if _opened_at(line) > since))
+        since = now() - MAX_AGE - 2 * MAX_AHEAD
+        try:
+            replace(self._path, b"".join(line for line in _lines(self._path, after=0) if _opened_at(line) > since))
+        except FileNotFoundError as error:
+            raise StorageError(f"{self._path} must stay where it is. It is gone: put it back.") from error
         self._catch_up()
         self._most = max(1000, 2 * len(self._known))
 

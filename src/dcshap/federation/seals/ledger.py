@@ -16,7 +16,7 @@ import json
 import math
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from pathlib import Path
 from dcshap._disk import append_to, locked, rename
 from dcshap._machine import now
 from dcshap._recall import recalled
-from dcshap.exceptions import PrivacyError, StorageError
+from dcshap.exceptions import InputError, PrivacyError, StorageError
 from dcshap.federation.seals.budgets import Budgets
 
 __all__ = ["Entry", "Ledger"]
@@ -53,7 +53,7 @@ class Entry:
     note: str = ""  # what else is to be known: of a refusal its kind, of an accepted risk the reason
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Known:
     """What is known of the lines that were read: how many, the last one's hash, and how much of which file."""
 
@@ -201,6 +201,10 @@ class Ledger:
 
     def _write(self, entry: Entry) -> None:
         content = vars(entry) | {"when": datetime.fromtimestamp(now(), UTC).isoformat()}
+        try:
+            _require_types(Entry(**content))
+        except ValueError as error:  # or nothing could be read from then on
+            raise InputError("A line of a ledger must have texts, and numbers that can be counted.") from error
         known, text = self._known, json.dumps(content, sort_keys=True)
         last = _chained(known.last, text)
         line = (json.dumps({"entry": content, "hash": last}, sort_keys=True) + "\n").encode()
@@ -211,10 +215,9 @@ class Ledger:
 
     def _catch_up(self) -> None:
         """Read what this process or another has written since, checking the chain; of a bad line nothing is kept."""
-        known = self._known
-        while (archive := self._archive(known.archives + 1)).exists():
+        while (archive := self._archive(self._known.archives + 1)).exists():
             self._read_on(archive)
-            known.archives, known.size, known.tail = known.archives + 1, 0, b""
+            self._known = replace(self._known, archives=self._known.archives + 1, size=0, tail=b"")
         self._read_on(self.path)
 
     def _count(self, entry: Entry, when: str) -> None:
@@ -238,9 +241,11 @@ class Ledger:
             for line in file:
                 if not line.endswith(b"\n"):  # cut short by a crash
                     break
-                entry, known.last = _parsed(line, known.last, number=known.count + 1, path=path)
-                known.count, known.size, known.tail = known.count + 1, known.size + len(line), line
+                entry, last = _parsed(line, known.last, number=known.count + 1, path=path)
+                # Counted first: a line that fails here is counted again, not passed over.
                 self._count(entry, entry.when)
+                known = _Known(known.count + 1, last, known.archives, known.size + len(line), line)
+                self._known = known
 
     def _read_all(self) -> Iterator[tuple[Entry, str]]:
         """Every entry and its hash, from the first on, read as they are asked for."""
@@ -294,4 +299,7 @@ def _require_types(entry: Entry) -> None:
 
 def _moment(when: str) -> float:
     """Seconds since 1970."""
-    return datetime.fromisoformat(when).timestamp()
+    moment = datetime.fromisoformat(when)
+    if moment.tzinfo is None:
+        raise ValueError("no time zone")
+    return moment.timestamp()

@@ -84,7 +84,7 @@ class MaskedRows(Points):
     def added_on_average(self, samples: IntArray, weights: FloatArray) -> FloatArray:
         """The same of several samples, averaged over the reference rows, shape (len(samples), n_players, h)."""
         X, reference = self._numbers()
-        # Gaps are averaged, not references: they are exactly 0 where cells are equal, and small where numbers are large.
+        # Of gaps, not of references: these may be large, and of equal ones the mean is not always the same number.
         gaps = X[samples] - reference[0] - (reference - reference[0]).mean(axis=0)
         return self._per_player(gaps[:, :, None] * weights, np.add)
 

@@ -23,11 +23,10 @@ from dcshap.shapley.sampled.trend import Trend, standing_out
 
 __all__ = ["MAX_PROCESS", "Posterior", "shapley_posterior", "suited_kernel"]
 
-MAX_PROCESS = 4096  # pairs: a second, 128 MB a matrix
+MAX_PROCESS = 4096  # pairs: about two seconds, and 700 MB at the most for a few matrices
 MAX_SEARCHED = 2048  # pairs among which a trend is looked for, which costs more than the process
-# The kernel is chosen by a quarter of the pairs, or by so many if that is less, or more. The more pairs there are, the
-# more of what is left to be foreseen depends on it.
-MIN_FIT, FIT_PER_PLAYER, MAX_FIT = 192, 5, 600
+# Pairs that the kernel is chosen by: 192, five for each player, or a quarter of them up to 600, whichever is most.
+MIN_FIT, FIT_PER_PLAYER, MAX_QUARTER = 192, 5, 600
 FIT_ITERATIONS = 10  # more gain nothing
 
 # Logarithms of: weight of single players, nugget, common relevance times m. Weak normal priors with these means keep
@@ -166,7 +165,7 @@ def suited_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:
 
 def _n_fit(s: FloatArray) -> int:
     n, m = len(s), int(s.shape[1])
-    return min(max(MIN_FIT, FIT_PER_PLAYER * m, min(n // 4, MAX_FIT)), n)
+    return min(max(MIN_FIT, FIT_PER_PLAYER * m, min(n // 4, MAX_QUARTER)), n)
 
 
 def _likeliest_kernel(s: FloatArray, odd: FloatArray) -> OddKernel:
