@@ -193,7 +193,7 @@ def _peers(model: Any, reference: FloatArray) -> dict[str, Explain]:
                 inside = np.atleast_2d(members) > 0.5
                 parts = np.array_split(inside, -(-inside.size * r // AT_ONCE))
                 rows = (np.where(part[:, None, :], each, reference[None]).reshape(-1, n) for part in parts)
-                return np.concatenate([probability(each).reshape(-1, r).mean(axis=1) for each in rows])
+                return np.concatenate([probability(some).reshape(-1, r).mean(axis=1) for some in rows])
 
             found = shapiq.KernelSHAP(n=n, random_state=0).approximate(2048 + 2 * n, coalitions)
             return [found[(i,)] for i in range(n)]
