@@ -2,9 +2,11 @@
 
 Adult, one horizontal party, logistic regression, SQLite on this disk. Cached explanations were shown before; fresh ones
 are computed, signed and stored first. Beside them the engine's own time for a fresh explanation: for one row after the
-other, and for several in one call, as the desk asks for those that are wanted at the same time. Processor time is that
-of all the desk's processes; on a machine that is busy otherwise it tells more than the clock. The readers are a process
-on the same cores: what they take is told beside it, and is lost to the desk by the clock.
+other, and for several in one call, as the desk asks for those that are wanted at the same time. Fresh views and the
+engine take turns, as a machine's speed changes by the minute; rows have their medians, and `of the engine's speed` is
+the median of what views per second are of the engine's, one row after the other, in the same turn. Processor time is
+that of all the desk's processes; on a machine that is busy otherwise it tells more than the clock. The readers are a
+process on the same cores: what they take is told beside it, and is lost to the desk by the clock.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import signal
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +36,19 @@ from dcshap.desk.state import Desk
 
 READERS = 50
 CACHED = 200  # cases that were shown before
+TURNS = 9
 TOGETHER = 8  # rows in one call of the engine
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
     threadpool_limits(1)  # as `dcshap desk` does
     adult = datasets.load_adult("train")
-    n_views, n_fresh = (500, 50) if quick else (5000, 400)
+    n_views, n_fresh, turns = (500, 50, 1) if quick else (5000, 400, TURNS)
     parts = datasets.label_skew(adult.target, random_state=0)
     parties = {name: (adult.data.iloc[at], adult.target.iloc[at]) for name, at in zip("ab", parts, strict=True)}
     trained = HorizontalCollaboration(LogisticRegression(max_iter=1000), random_state=0).fit(parties)
-    people = adult.data.head(CACHED + n_fresh).set_axis(pd.Index([f"P{at}" for at in range(CACHED + n_fresh)]))
+    n_people = CACHED + turns * n_fresh
+    people = adult.data.head(n_people).set_axis(pd.Index([f"P{at}" for at in range(n_people)]))
     cases = HorizontalCases(Source(lambda: trained, lambda: 0), "a", people)
     with tempfile.TemporaryDirectory() as folder:
         desk = Desk(Path(folder), cases)
@@ -61,11 +66,22 @@ def run(quick: bool) -> list[dict[str, Any]]:
         try:
             _row("first", served, port, cookies, handles[:CACHED])
             cached = _row("cached", served, port, cookies, [handles[at % CACHED] for at in range(n_views)])
-            fresh = _row("fresh", served, port, cookies, handles[CACHED:])
+            taken = []
+            for at in range(CACHED, n_people, n_fresh):
+                fresh = _row("fresh", served, port, cookies, handles[at : at + n_fresh])
+                engine = [_engine(trained, people, together) for together in (1, TOGETHER)]
+                fresh["of the engine's speed"] = fresh["views per second"] / engine[0]["views per second"]
+                taken.append([fresh, *engine])
         finally:
             os.kill(served.pid, signal.SIGTERM)
             server.join(timeout=10)
-    return [cached, fresh, _engine(trained, people, 1), _engine(trained, people, TOGETHER)]
+    return [cached, *(_middle(rows) for rows in zip(*taken, strict=True))]
+
+
+def _middle(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The median of every figure."""
+    first = rows[0]
+    return {key: np.median([row[key] for row in rows]) if type(first[key]) is float else first[key] for key in first}
 
 
 def _processor(server: psutil.Process) -> float:

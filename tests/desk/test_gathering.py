@@ -15,7 +15,8 @@ from dcshap.desk.gathering import Gathering
 from dcshap.desk.horizontal_cases import HorizontalCases, _Asked
 from dcshap.desk.onsite import Source
 from dcshap.exceptions import DcshapError, InputError
-from dcshap.explanation.rows import explain_rows
+from dcshap.explanation.receipt.issuing import require_stated
+from dcshap.explanation.rows import explain_codes
 from tests.desk.people import people
 
 
@@ -109,9 +110,9 @@ def counted(monkeypatch: pytest.MonkeyPatch, **how: Any) -> list[int]:
 
     def count(party: Any, rows: Any, **options: Any) -> Any:
         calls.append(len(rows))
-        return explain_rows(party, rows, **options, **how)
+        return explain_codes(party, rows, **options, **how)
 
-    monkeypatch.setattr(horizontal_cases, "explain_rows", count)
+    monkeypatch.setattr(horizontal_cases, "explain_codes", count)
     return calls
 
 
@@ -121,10 +122,12 @@ def test_rows_that_are_explained_together_are_explained_as_each_alone(cases, nor
     together = cases._explained_together([asked(cases, cases.row(f"C{at}")) for at in range(6)])
     assert calls == [6]
     for found, wanted in zip(together, alone, strict=True):
-        assert np.abs(found.values - wanted.values).max() < 1e-12
-        assert np.array_equal(found.base_values, wanted.base_values)
-        assert found.feature_names == wanted.feature_names
-        assert [column[0] for column in found.data.columns.values()] == wanted.data.iloc[0].tolist()
+        told = found.explanation
+        assert np.abs(told.values - wanted.values).max() < 1e-12
+        assert np.array_equal(told.base_values, wanted.base_values)
+        assert told.feature_names == wanted.feature_names
+        assert [column[0] for column in told.data.columns.values()] == wanted.data.iloc[0].tolist()
+        require_stated(found.receipt, told)
 
 
 def test_a_row_that_cannot_be_explained_keeps_nobody_else_from_an_explanation(cases):
@@ -132,7 +135,7 @@ def test_a_row_that_cannot_be_explained_keeps_nobody_else_from_an_explanation(ca
     questions[1] = replace(questions[1], codes=questions[1].codes + 0.5)  # no category has such a code
     found = cases._explained_together(questions)
     assert isinstance(found[1], DcshapError)
-    assert [len(each) for each in (found[0], found[2])] == [1, 1]
+    assert [len(each.explanation) for each in (found[0], found[2])] == [1, 1]
 
 
 def test_what_is_compared_with_different_things_is_explained_one_by_one(cases, monkeypatch):
@@ -140,14 +143,14 @@ def test_what_is_compared_with_different_things_is_explained_one_by_one(cases, m
     questions = [asked(cases, cases.row("C0")), asked(cases, cases.row("C1"), "background")]
     found = cases._explained_together(questions)
     assert calls == [1, 1]
-    assert [each.reference_choice for each in found] == ["anchor", "background"]
+    assert [each.explanation.reference_choice for each in found] == ["anchor", "background"]
 
 
 def test_sampled_values_do_not_depend_on_who_else_asks(cases, monkeypatch):
     calls = counted(monkeypatch, method="sampled", max_evals=12, random_state=0)
     questions = [asked(cases, cases.row(f"C{at}")) for at in range(4)]
-    alone = [cases._explained_together([each])[0].values for each in questions]
+    alone = [cases._explained_together([each])[0].explanation.values for each in questions]
     for _ in range(2):
-        together = [found.values for found in cases._explained_together(questions)]
+        together = [found.explanation.values for found in cases._explained_together(questions)]
         assert all(np.array_equal(one, other) for one, other in zip(together, alone, strict=True))
     assert calls == [1] * 4 + [4] + [1] * 8  # once it was found that they are sampled, nobody tries again

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from dcshap import disagreement
-from dcshap._tables import Cells
 from dcshap._typing import FloatArray
 from dcshap.collaboration.horizontal_party import HorizontalParty
 from dcshap.desk.cases import Changes, Compared, Stated, changed_row
@@ -23,7 +22,8 @@ from dcshap.explanation.receipt import Receipt, Signer, receipt_of
 from dcshap.explanation.receipt.commitments import OPENING, grouped
 from dcshap.explanation.receipt.signature import Revoked
 from dcshap.explanation.reference import BACKGROUND, reference_rows
-from dcshap.explanation.rows import explain_rows
+from dcshap.explanation.rows import explain_codes, explain_rows
+from dcshap.schema.typed import cells_of
 
 __all__ = ["HorizontalCases"]
 
@@ -37,15 +37,14 @@ class _Asked:
     reference: str
 
 
-_Outcome = PartyExplanation | DcshapError
+_Outcome = Stated | DcshapError
 
 
-def _alone(asked: _Asked) -> _Outcome:
-    """The explanation of a row, or why there is none."""
-    try:
-        return explain_rows(asked.party, asked.codes, reference=asked.reference)
-    except DcshapError as error:
-        return error
+def _told(asked: Sequence[_Asked]) -> PartyExplanation:
+    """The explanation of rows that one party is asked for; as lists, which are quicker to make than a table."""
+    party, codes = asked[0].party, asked[0].party.codes_of(np.concatenate([each.codes for each in asked]))
+    found = explain_codes(party, codes, reference=asked[0].reference)
+    return replace(found, data=cells_of(party.agreement.schema.columns, codes))
 
 
 class HorizontalCases(RunCases):
@@ -128,31 +127,38 @@ class HorizontalCases(RunCases):
         found = self._explaining.ask(_Asked(party, codes, reference))
         if isinstance(found, DcshapError):
             raise found
-        return self._stated(party, found)
+        return found
 
     def _explained_together(self, asked: Sequence[_Asked]) -> Sequence[_Outcome]:
-        """Explain rows that are asked for at the same time by one call.
+        """Explain rows that are asked for at the same time by one call, and sign what each is told.
 
         Values that are sampled depend on what else is in the call, and what is shown of a case must not: these are
         explained one by one, as are rows that fit into no call together.
         """
         with self._lock, quietly():
             found = self._in_one_call(asked) if len(asked) > 1 else None
-            return found or [_alone(each) for each in asked]
+            return [self._alone(each) for each in asked] if found is None else found
 
-    def _in_one_call(self, asked: Sequence[_Asked]) -> list[PartyExplanation] | None:
+    def _alone(self, asked: _Asked) -> _Outcome:
+        """The explanation of a row, or why there is none."""
+        try:
+            return self._stated(asked.party, _told([asked]))
+        except DcshapError as error:
+            return error
+
+    def _in_one_call(self, asked: Sequence[_Asked]) -> list[Stated] | None:
         """The explanation of each row; None where they must be explained one by one."""
         party, reference = asked[0].party, asked[0].reference
         if self._sampled == party.run or any((each.party, each.reference) != (party, reference) for each in asked):
             return None
         try:
-            found = explain_rows(party, np.concatenate([each.codes for each in asked]), reference=reference)
+            found = _told(asked)
+            if found.exact:
+                return [self._stated(party, each) for each in found]
         except DcshapError:  # of one of them, who is told when it is asked for alone
             return None
-        if not found.exact:
-            self._sampled = party.run
-            return None
-        return list(replace(found, data=Cells.of(found.data)))
+        self._sampled = party.run
+        return None
 
     def agreement(self, records: Sequence[str]) -> Compared | None:
         """How far the parties' explanations of these cases differ; None where the others are not on this machine."""

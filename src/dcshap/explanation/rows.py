@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -17,7 +18,7 @@ from dcshap.schema import Missing, Unknown
 from dcshap.shapley import Explanation, additive_shapley_values, coalition_shapley_values
 from dcshap.shapley.game.players import Grouping, Groups, grouping
 
-__all__ = ["explain_rows"]
+__all__ = ["explain_codes", "explain_rows"]
 
 
 def explain_rows(
@@ -35,16 +36,29 @@ def explain_rows(
 
     The parameters are those of `HorizontalCollaboration.explain`; values against several reference rows are averaged.
     """
+    codes = party.codes_of(X, missing=missing or party.agreement.missing, unknown=unknown)
+    found = explain_codes(party, codes, reference=reference, n_background=n_background, groups=groups, **options)
+    return replace(found, data=party.agreement.schema.frame(codes).set_axis(as_frame(X).index))
+
+
+def explain_codes(
+    party: HorizontalParty,
+    codes: FloatArray,
+    *,
+    reference: Any = "anchor",
+    n_background: int = N_BACKGROUND,
+    groups: Groups | None = None,
+    **options: Unpack[EngineOptions],
+) -> PartyExplanation:
+    """As `explain_rows`, of codes (n, M) that were checked; the explanation does not carry the rows."""
     schema = party.agreement.schema
     players = grouping(groups, schema.names, what="groups", of="column")
-    codes = party.codes_of(X, missing=missing or party.agreement.missing, unknown=unknown)
     rows = reference_rows(party, reference, n_background, warn=True)  # Algorithm 2, line 1: r
     # Algorithm 2, line 2: Algorithm 1 with x, r and the composed model h ∘ G ∘ F
     explain = _explain_points if party.linear_reduction is None else _explain_sums
     each = [explain(party, codes, rows[at], players, how) for at, how in each_reference(len(rows), options)]
     return PartyExplanation.of(
         averaged(each),
-        data=schema.frame(codes).set_axis(as_frame(X).index),
         reference=schema.frame(rows),
         reference_fingerprint=fingerprint_of(schema, rows),
         reference_choice=kind_of(reference),

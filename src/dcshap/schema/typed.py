@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dcshap._tables import Cells
+from dcshap._typing import FloatArray
 from dcshap.exceptions import InputError
 from dcshap.schema.columns import Column, Date, Number, Time
 
-__all__ = ["bounds_typed", "cell_of", "code_typed", "typed"]
+__all__ = ["bounds_typed", "cell_of", "cells_of", "code_typed", "typed"]
 
 _FORMS = {"number": "a number", "date": "a date (YYYY-MM-DD)", "time": "a time (HH:MM)"}
 
@@ -48,6 +51,16 @@ def cell_of(column: Column, code: float) -> Any:
     if type(column) is Number:
         return code
     return column.cell(code) if isinstance(column, Number) else column.categories[int(code)]
+
+
+def cells_of(columns: Sequence[Column], codes: FloatArray) -> Cells:
+    """The cells that codes (n, M) stand for; None where one is missing."""
+    return Cells(
+        {
+            column.name: [None if np.isnan(code) else cell_of(column, code) for code in codes[:, j].tolist()]
+            for j, column in enumerate(columns)
+        }
+    )
 
 
 def typed(column: Column, code: float) -> str:

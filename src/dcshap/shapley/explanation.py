@@ -194,6 +194,8 @@ class Explanation:
         if isinstance(samples, int | np.integer):
             if not -len(self) <= samples < len(self):
                 raise IndexError(f"There are {len(self)} samples. Got {samples}.")
+            if len(self) == 1:
+                return self
             samples = np.array([int(samples) % len(self)])
         rows = np.arange(len(self))[samples]
         taken = {name: getattr(self, name)[rows] for name in _ARRAYS}

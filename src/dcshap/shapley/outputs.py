@@ -33,4 +33,4 @@ def chosen_outputs(predictions: FloatArray, names: Sequence[str], output: str | 
 
 def sum_to_one(predictions: FloatArray) -> bool:
     """Whether predictions (n, K) are probabilities of classes."""
-    return predictions.ndim == 2 and np.allclose(predictions.sum(axis=1), 1, atol=1e-6)
+    return predictions.ndim == 2 and bool((np.abs(predictions.sum(axis=1) - 1.0) <= 1e-5).all())
