@@ -118,18 +118,18 @@ def _timed(explain: Explain, x: FloatArray) -> tuple[float, FloatArray | None]:
 
 @contextmanager
 def _stopped_after(seconds: float) -> Iterator[None]:
-    """Raise a `TimeoutError` after so many seconds of the processor."""
+    """Raise a `TimeoutError` after so many seconds. Not of the processor: a timer of these makes its clock coarse."""
 
     def stop(_number: int, _frame: Any) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-        signal.signal(signal.SIGPROF, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _check(model: Any, x: FloatArray, reference: FloatArray, values: FloatArray) -> Row:
