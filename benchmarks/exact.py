@@ -1,8 +1,9 @@
 """Exact values of the paper's game, with several models in the common space, against peers at their best settings.
 
 Everybody has one thread, calls the same model, and is timed in the same way (the processor's time), after a first call
-that compiles and imports; dcshap again after every peer, as a machine's speed changes by the minute. With the typical reference, which is the default of collaborations, about half of the
-players are null. `bare` is the model alone, called once with all points that the games have.
+that compiles and imports; dcshap again after every peer, as a machine's speed changes by the minute. With the typical
+reference, which is the default of collaborations, about half of the players are null. `bare` is the model alone, called
+once with all points that the games have.
 """
 
 from __future__ import annotations
