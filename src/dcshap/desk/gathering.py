@@ -13,12 +13,19 @@ Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 
+def _held() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
 @dataclass
 class _Waiting(Generic[Asked, Answer]):
     asked: Asked
     answers: tuple[Answer, ...] = ()  # one, once there is an answer
     error: BaseException | None = None
-    woken: threading.Event = field(default_factory=threading.Event)  # answered, or the next to do the work
+    # Released for who is answered, or is the next to do the work: lighter than an event.
+    asleep: threading.Lock = field(default_factory=_held)
 
     @property
     def ended(self) -> bool:
@@ -46,7 +53,7 @@ class Gathering(Generic[Asked, Answer]):
             self._pending.append(mine)
             waits, self._busy = self._busy, True
         if waits:
-            mine.woken.wait()
+            mine.asleep.acquire()
         if not mine.ended:
             with self._gate:
                 batch, self._pending = self._pending, []
@@ -62,7 +69,7 @@ class Gathering(Generic[Asked, Answer]):
             following = self._pending[:1]
             self._busy = bool(following)
         for each in (*following, *answered):
-            each.woken.set()
+            each.asleep.release()
 
     def _answer(self, batch: Sequence[_Waiting[Asked, Answer]]) -> None:
         try:
