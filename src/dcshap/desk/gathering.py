@@ -13,19 +13,12 @@ Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 
-def _held() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
-
-
 @dataclass
 class _Waiting(Generic[Asked, Answer]):
     asked: Asked
     answers: tuple[Answer, ...] = ()  # one, once there is an answer
     error: BaseException | None = None
-    # Released for who is answered, or is the next to do the work: lighter than an event.
-    asleep: threading.Lock = field(default_factory=_held)
+    woken: threading.Event = field(default_factory=threading.Event)  # answered, or the next to do the work
 
     @property
     def ended(self) -> bool:
@@ -53,7 +46,7 @@ class Gathering(Generic[Asked, Answer]):
             self._pending.append(mine)
             waits, self._busy = self._busy, True
         if waits:
-            mine.asleep.acquire()
+            mine.woken.wait()
         if not mine.ended:
             with self._gate:
                 batch, self._pending = self._pending, []
@@ -69,7 +62,7 @@ class Gathering(Generic[Asked, Answer]):
             following = self._pending[:1]
             self._busy = bool(following)
         for each in (*following, *answered):
-            each.asleep.release()
+            each.woken.set()
 
     def _answer(self, batch: Sequence[_Waiting[Asked, Answer]]) -> None:
         try:
