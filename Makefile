@@ -5,8 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WHERE := pyproject.toml constraints.txt
 # Three on two cores, because tests of real processes wait a lot; in the order of the folders, which does not leave
-# these, few to a file and long, for the end. One thread each: small matrices are not worth more, which would only wait
-# for each other.
+# these, few to a file and long, for the end. One thread each: more threads than cores only get in each other's way.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo desk test test-all check format bench docs dist simulate fuzz clean

@@ -50,7 +50,7 @@ UNREADABLE = (
 MOST_GROWTH = 100
 ALWAYS_ALLOWED = 1 << 26
 _HEADER = 1 << 17  # bytes that an array's header fits in
-_PAGE = 4096
+_SMALL = 4096  # bytes that are not worth compressing
 _PLAIN = re.compile(
     rb"\{'descr': '([<>|=][a-zA-Z]\d*)', 'fortran_order': (True|False), "
     rb"'shape': \((\d{0,18}(?:, ?\d{1,18})*),?\), \} *\n"
@@ -156,13 +156,13 @@ def read_archive(data: bytes) -> dict[str, Array]:
 def zip_bytes(members: Mapping[str, bytes], *, compressed: bool = False) -> bytes:
     """Files by name as a zip archive; the same files give the same bytes, whenever it is written.
 
-    Files of less than a page are not compressed: that would take longer than all the rest, and save next to nothing.
+    Small files are not compressed: setting the compressor up for each takes as long as writing all of them.
     """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, content in members.items():
             entry = zipfile.ZipInfo(name)  # which bears no date
-            deflated = compressed and len(content) > _PAGE
+            deflated = compressed and len(content) > _SMALL
             entry.compress_type = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
             file.writestr(entry, content)
     return buffer.getvalue()

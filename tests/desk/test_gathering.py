@@ -127,7 +127,7 @@ def test_rows_that_are_explained_together_are_explained_as_each_alone(cases, nor
         assert np.array_equal(told.base_values, wanted.base_values)
         assert told.feature_names == wanted.feature_names
         assert [column[0] for column in told.data.columns.values()] == wanted.data.iloc[0].tolist()
-        require_stated(found.receipt, told)
+        require_stated(found.receipt, wanted)  # whose cells are in a table, not in lists
 
 
 def test_a_row_that_cannot_be_explained_keeps_nobody_else_from_an_explanation(cases):

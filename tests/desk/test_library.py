@@ -89,15 +89,7 @@ def test_cells_of_every_kind_come_back_from_a_file_as_they_were():
     kind, content = written_table(Cells(kinds), what="data")
     assert kind == "cells"
     assert table_from(kind, content) == Cells(kinds)
-    plain = Cells({name: column for name, column in kinds.items() if name not in ("day", "moment")})
-    assert table_from(*written_table(plain, what="data")) == plain  # as JSON
     assert math.isnan(table_from(*written_table(Cells({"a": [math.nan]}), what="data")).columns["a"][0])
-
-
-@pytest.mark.parametrize("content", [b'{"a": [1, 2], "b": [1]}', b'{"a": 1}', b'{"a": [[1]]}', b'{"a": [{}]}', b"{"])
-def test_lists_that_are_no_cells_are_refused(content):
-    with pytest.raises(ValueError, match=r"lists|kind|lengths|property name"):
-        table_from("cells", content)
 
 
 def test_rows_that_an_earlier_desk_stored_as_a_frame_are_still_read(desk):

@@ -30,7 +30,7 @@ def test_a_thousand_random_schedules_hold():
         (2, 1_000_034),  # likewise, and its content did not open
     ],
 )
-def test_schedules_that_did_not_hold_once_hold(n_parties, seed):
+def test_schedules_that_failed_once_hold(n_parties, seed):
     found = simulate(seed, 1, n_parties, tell=lambda _: None)
     assert found.failures == []
     assert found.faults > 1

@@ -3,9 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dcshap._tables import is_missing, row_cells
 from dcshap.exceptions import InputError
+from dcshap.schema import Schema
 from dcshap.schema.columns import Category, Date, Number, Time
-from dcshap.schema.typed import bounds_typed, cell_of, code_typed, typed
+from dcshap.schema.typed import bounds_typed, cell_of, cells_of, code_typed, typed
 
 AGE = Number("age", 18.0, 90.0)
 BORN = Date("born", 0.0, 20_000.0, since="1970-01-01")
@@ -30,6 +32,15 @@ def test_what_is_typed_is_read_and_written_the_same(column, text, code, cell):
     assert code_typed(column, text) == code
     assert cell_of(column, code) == cell
     assert code_typed(column, typed(column, code)) == code
+
+
+def test_cells_of_codes_are_those_of_the_table():
+    schema = Schema((AGE, BORN, AT, JOB))
+    codes = np.array([[42.5, 30.0, 845.0, 2.0], [np.nan, np.nan, np.nan, np.nan], [90.0, 0.0, 480.0, 0.0]])
+    cells, table = cells_of(schema.columns, codes), schema.frame(codes)
+    for row in (0, 2):
+        assert row_cells(cells, row, schema.names) == row_cells(table, row, schema.names)
+    assert all(is_missing(cell) for cell in row_cells(cells, 1, schema.names).values())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Cells as people type them into a form, within what the schema allows."""
+"""The cells that codes stand for, and cells as people type them into a form, within what the schema allows."""
 
 from __future__ import annotations
 

@@ -17,8 +17,6 @@ from dcshap.exceptions import StorageError
 
 __all__ = ["table_from", "written_table"]
 
-_JSON = b"{"  # with which no Arrow table begins
-
 
 def written_table(table: Any, *, what: str) -> tuple[str, bytes]:
     """A table as bytes, and what it was: `none`, `array`, `objects`, `cells`, or the library of a frame."""
@@ -32,7 +30,7 @@ def written_table(table: Any, *, what: str) -> tuple[str, bytes]:
             shape = {"shape": json.dumps(table.shape)}
             return "objects", table_bytes(columns.replace_schema_metadata(shape))
         if isinstance(table, Cells):
-            return "cells", _written_cells(table)
+            return "cells", table_bytes(pa.table({name: pa.array(column) for name, column in table.columns.items()}))
         if isinstance(table, pd.DataFrame | pd.Series):
             frame = table.to_frame() if isinstance(table, pd.Series) else table
             return "pandas", table_bytes(pa.Table.from_pandas(frame))
@@ -50,8 +48,6 @@ def table_from(kind: str, content: bytes) -> Any:
         return None
     if kind == "array":
         return read_array(io.BytesIO(content))
-    if kind == "cells":
-        return _cells_from(content)
     table = read_table(io.BytesIO(content))
     if kind == "objects":
         shape = json.loads(table.schema.metadata[b"shape"])
@@ -59,30 +55,10 @@ def table_from(kind: str, content: bytes) -> Any:
         for at, column in enumerate(table.columns):
             cells[:, at] = column.to_pylist()
         return cells.reshape(shape)
+    if kind == "cells":
+        return Cells({name: column.to_pylist() for name, column in zip(table.column_names, table.columns, strict=True)})
     if kind == "pandas":
         return table.to_pandas()
     # The library was found by narwhals when the table was saved; if it is not installed now, narwhals says so.
     backend: Any = kind
     return nw.from_arrow(table, backend=backend).to_native()
-
-
-def _written_cells(table: Cells) -> bytes:
-    """Lists of cells as JSON, which takes a fraction of an Arrow table's time; as one where JSON cannot tell a cell."""
-    try:
-        return json.dumps(dict(table.columns)).encode()
-    except TypeError:
-        return table_bytes(pa.table({name: pa.array(column) for name, column in table.columns.items()}))
-
-
-def _cells_from(content: bytes) -> Cells:
-    if not content.startswith(_JSON):
-        table = read_table(io.BytesIO(content))
-        return Cells({name: column.to_pylist() for name, column in zip(table.column_names, table.columns, strict=True)})
-    columns = json.loads(content)
-    if not all(isinstance(column, list) for column in columns.values()):
-        raise ValueError("no lists of cells")
-    if not all(isinstance(cell, str | int | float | None) for column in columns.values() for cell in column):
-        raise ValueError("cells of another kind")
-    if len({len(column) for column in columns.values()}) > 1:
-        raise ValueError("columns of different lengths")
-    return Cells(columns)

@@ -18,7 +18,6 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -61,7 +60,6 @@ def fresh_opening() -> str:
     return grouped(random_bytes(OPENING))
 
 
-@lru_cache(maxsize=8)  # a receipt has half a dozen hashes under one opening
 def opening_bytes(opening: str) -> bytes:
     """The opening that somebody typed."""
     text = "".join(opening.split()).replace("-", "").upper()
