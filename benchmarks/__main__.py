@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 import pkgutil
+import sys
 
 from rich.console import Console
 
@@ -13,6 +14,8 @@ import benchmarks
 from benchmarks.report import show, told, write
 
 HELPERS = {"__main__", "report", "adult_game", "pipeline", "tables", "sampled_games", "estimators"}
+
+WIDE = 240  # characters of a line in a file, where a table of many columns would otherwise be cut to 80
 
 
 def main() -> None:
@@ -25,7 +28,7 @@ def main() -> None:
     unknown = sorted(set(options.names) - set(names))
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(names)}")
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
     for name in options.names or names:
         found = importlib.import_module(f"benchmarks.{name}").run(quick=options.quick)
         # What comes row by row is shown as it comes, for it may take minutes.

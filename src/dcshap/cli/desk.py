@@ -127,6 +127,7 @@ def _cases_of_kit(
 ) -> tuple[Cases, Path]:
     """Cases of a federation, and where the desk keeps its own things by default."""
     from dcshap.desk.federated import FederationCases, cases_of_party  # noqa: PLC0415 - takes seconds to import
+    from dcshap.federation.flare.heaps import give_back_memory  # noqa: PLC0415
     from dcshap.federation.flare.kits import Kit  # noqa: PLC0415
     from dcshap.federation.flare.session import Session  # noqa: PLC0415
     from dcshap.federation.seals.identity import Identity  # noqa: PLC0415
@@ -144,6 +145,7 @@ def _cases_of_kit(
         "authority": identity.root_pem,
         "revoked": identity.revokes,
     }
+    give_back_memory()  # a session has hundreds of threads as a site has, and a desk is open for months
     return FederationCases(lambda: Session(kit), collaboration, **asked), place
 
 
