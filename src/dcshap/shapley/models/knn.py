@@ -10,13 +10,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from dcshap._typing import BoolArray, FloatArray, IntArray
+from dcshap._typing import FloatArray, IntArray
 from dcshap.shapley.game.games import Evaluator, Points, Span
 from dcshap.shapley.game.model import Predict, answers
-from dcshap.shapley.models.knn_kernel import TILE, Nominated, Tiles, nominate_each
+from dcshap.shapley.models.knn_kernel import TILE, Nominated, Tiles, nominate_each, tiles_of
 from dcshap.shapley.models.knn_tree import Tree, kd_tree, neighbors
 from dcshap.shapley.models.knn_votes import (
     ASK,
+    SETTLED,
     UNSURE,
     Answered,
     Asked,
@@ -66,6 +67,13 @@ class TrainingPoints:
     centred_radius: float  # the same less the mean
 
 
+class _Solved(NamedTuple):
+    """Answers for coalitions, and their `places`, with the coordinates last."""
+
+    answered: Answered
+    places: FloatArray
+
+
 @dataclass(frozen=True)
 class NeighborsEvaluator(Evaluator):
     """Evaluates games of a k-nearest-neighbours model; where the model's pick among ties matters, asks it."""
@@ -83,11 +91,13 @@ class NeighborsEvaluator(Evaluator):
 
     def __call__(self, points: Points, groups: Sequence[Sequence[Span]], /) -> list[FloatArray]:
         """Values of groups of spans, shapes (len(span), n_spans, n_outputs)."""
-        # One base after the other, where there are several reference rows; ties of all are asked about in one call.
+        # One base after the other, where there are several reference rows; what is left of all is settled in one call.
         bases = [points] if points.n_rows == 1 else [points.of_base(row) for row in range(points.n_rows)]
         solved = [[self._of_group(base, group) for base in bases] for group in groups]
-        self._ask([each for group in solved for each in group])
-        return [_mean([values for values, _, _ in group]).swapaxes(0, 1) for group in solved]
+        everything = [each for group in solved for each in group]
+        self._fill_in(UNSURE, everything)
+        self._fill_in(ASK, everything)
+        return [_mean([each.answered.values for each in group]).swapaxes(0, 1) for group in solved]
 
     @property
     def of_rows(self) -> Callable[[FloatArray], FloatArray] | None:
@@ -96,21 +106,24 @@ class NeighborsEvaluator(Evaluator):
 
     def _of_rows(self, rows: FloatArray) -> FloatArray:
         places = np.ascontiguousarray(rows, dtype=np.float64)
-        shape = (len(places), self.training.voters.votes.shape[1])
-        answered = Answered(np.empty(shape), np.full(len(places), UNSURE, dtype=np.int8))
-        self._settle(places, self._noise(places), answered, ways=(_COARSE, _FINE))
-        self._ask([(answered.values, answered.states == ASK, places)])
-        return answered.values
+        solved = _Solved(self._settled(places, self._noise(places), ways=(_COARSE, _FINE)), places)
+        self._fill_in(ASK, [solved])
+        return solved.answered.values
 
-    def _ask(self, solved: Sequence[tuple[FloatArray, BoolArray, FloatArray]]) -> None:
-        """Fill in the values that depend on which of equally near rows the model takes, all with one call of it."""
-        together = np.concatenate([places[to_ask] for _, to_ask, places in solved])
+    def _fill_in(self, state: int, solved: Sequence[_Solved]) -> None:
+        """Settle the coalitions of one state, all with one search or, where the model's pick matters, one question."""
+        which = [each.answered.states == state for each in solved]
+        together = np.concatenate([each.places[mine] for each, mine in zip(solved, which, strict=True)])
         if len(together) == 0:
             return
-        answered = self._picked(together)
-        n_asked = [int(to_ask.sum()) for _, to_ask, _ in solved]
-        for (values, to_ask, _), mine in zip(solved, np.split(answered, np.cumsum(n_asked)[:-1]), strict=True):
-            values[to_ask] = mine
+        if state == ASK:
+            found = Answered(self._picked(together), np.full(len(together), SETTLED, dtype=np.int8))
+        else:
+            found = self._settled(together, self._noise(together), ways=(_FINE,))
+        start = 0
+        for each, mine in zip(solved, which, strict=True):
+            part = slice(start, start := start + int(mine.sum()))
+            each.answered.values[mine], each.answered.states[mine] = found.values[part], found.states[part]
 
     def _picked(self, places: FloatArray) -> FloatArray:
         t = self.training
@@ -120,8 +133,8 @@ class NeighborsEvaluator(Evaluator):
         labels = t.row_labels[neighbors(t.tree, places[first], self.rule.n_neighbors)]
         return np.asarray(t.voters.label_votes[labels].sum(axis=1) / self.rule.n_neighbors)[belongs]
 
-    def _of_group(self, points: Points, spans: Sequence[Span]) -> tuple[FloatArray, BoolArray, FloatArray]:
-        """Values, whether the model is to be asked for them, and points, of the coalitions of spans."""
+    def _of_group(self, points: Points, spans: Sequence[Span]) -> _Solved:
+        """Answers, as far as few candidates settle them, and points, of the coalitions of spans."""
         bases, offsets = sums = points.additive(spans)
         places = points.of_spans(spans, sums)
         n_spans, n_unions, d = offsets.shape
@@ -134,7 +147,7 @@ class NeighborsEvaluator(Evaluator):
         answered = self._of_blocks(vectors, places.reshape(len(vectors), 1 << n_low, d), slack=points.slack)
         values, states = answered.values.reshape(*places.shape[:2], -1), answered.states.reshape(places.shape[:2])
         kept = slice(None) if (proper := spans[0].kept()) is None else proper
-        return values[:, kept], states[:, kept] == ASK, places[:, kept]
+        return _Solved(Answered(values[:, kept], states[:, kept]), places[:, kept])
 
     def _of_blocks(self, vectors: FloatArray, places: FloatArray, *, slack: float) -> Answered:
         """Answers for `places` (B, 2**m, d), sums of subsets of vectors (B, m + 1, d), whose last is always in."""
@@ -146,27 +159,29 @@ class NeighborsEvaluator(Evaluator):
         n_slots = min(self.rule.n_neighbors + _SPARE, len(t.voters.points))
         for precision, tiles in t.tiles.items():
             unsure = (answered.states == UNSURE).mean(axis=1) > _MAX_UNSURE
-            left = np.flatnonzero(unsure & (largest <= float(np.finfo(precision).max) / 2))  # others overflow
-            if len(left) == 0:
+            left = unsure & (largest <= float(np.finfo(precision).max) / 2)  # others overflow
+            if not left.any():
                 continue
+            part = slice(None) if left.all() else left  # the whole need not be copied
             margins = _margins(vectors.shape[1:], largest, slack=slack, precision=precision)
-            blocks = Blocks(-2.0 * vectors[left], places[left], noise[left], margins[left], t.mean, n_slots)
-            mine = Answered(answered.values[left], answered.states[left])
+            blocks = Blocks(-2.0 * vectors[part], places[part], noise[part], margins[part], t.mean, n_slots)
+            mine = Answered(answered.values[part], answered.states[part])
             canvass(blocks, tiles, t.voters, self.rule, mine)
-            answered.values[left], answered.states[left] = mine
-        flat = Answered(answered.values.reshape(noise.size, -1), answered.states.ravel())
-        self._settle(places.reshape(noise.size, -1), noise.ravel(), flat, ways=(_FINE,))
+            answered.values[part], answered.states[part] = mine
         return answered
 
-    def _settle(self, places: FloatArray, noise: FloatArray, answered: Answered, *, ways: Sequence[_Way]) -> None:
-        """Answer what is unsure, in one way after the other and at last by the distances to all training points."""
+    def _settled(self, places: FloatArray, noise: FloatArray, *, ways: Sequence[_Way]) -> Answered:
+        """Answers for any places (C, d), in one way after the other and at last by the distances to all points."""
+        shape = (len(places), self.training.voters.votes.shape[1])
+        answered = Answered(np.empty(shape), np.full(len(places), UNSURE, dtype=np.int8))
         for way in (*ways, None):
             unsure = np.flatnonzero(answered.states == UNSURE)
             if len(unsure) == 0:
-                return
+                break
             mine = Answered(answered.values[unsure], answered.states[unsure])
             self._search(places[unsure], noise[unsure], mine, way)
             answered.values[unsure], answered.states[unsure] = mine
+        return answered
 
     def _search(self, places: FloatArray, noise: FloatArray, answered: Answered, way: _Way | None) -> None:
         """Answer for any places (C, d), as far as the candidates settle it."""
@@ -266,7 +281,7 @@ def _training_points(model: Any) -> TrainingPoints:
     belongs = place[belongs]
     points = np.ascontiguousarray(rows[first[order]])
     mean = points.mean(axis=0)
-    tiles = _tiles(points - mean)
+    tiles = tiles_of(points - mean)
     with np.errstate(over="ignore"):  # infinite where single precision does not reach; then it is not used
         coarse = Tiles(*(each.astype(np.float32) for each in tiles))
     voters = Voters(
@@ -292,20 +307,6 @@ def _distinct(rows: FloatArray) -> tuple[IntArray, IntArray]:
     as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
     _, first, belongs = np.unique(as_bytes, return_index=True, return_inverse=True)
     return first, belongs.ravel()
-
-
-def _tiles(points: FloatArray) -> Tiles:
-    starts = np.arange(0, len(points), TILE)
-    padded = np.zeros((len(starts) * TILE, points.shape[1]))
-    padded[: len(points)] = points
-    norms = np.full(len(padded), np.inf)
-    norms[: len(points)] = np.einsum("ij,ij->i", points, points)
-    return Tiles(
-        points=np.ascontiguousarray(padded.reshape(len(starts), TILE, -1).swapaxes(1, 2)),
-        norms=norms.reshape(-1, TILE),
-        low=np.minimum.reduceat(points, starts),
-        high=np.maximum.reduceat(points, starts),
-    )
 
 
 def _votes(model: Any) -> tuple[FloatArray, IntArray, FloatArray]:

@@ -31,6 +31,7 @@ __all__ = [
     "nominate_each",
     "room_for_gaps",
     "squared_distance",
+    "tiles_of",
 ]
 
 TILE = 64
@@ -49,6 +50,21 @@ class Tiles(NamedTuple):
     norms: Array
     low: Array
     high: Array
+
+
+def tiles_of(points: FloatArray) -> Tiles:
+    """Tiles of points (N, d) in the order of `points`, in double precision."""
+    starts = np.arange(0, len(points), TILE)
+    padded = np.zeros((len(starts) * TILE, points.shape[1]))
+    padded[: len(points)] = points
+    norms = np.full(len(padded), np.inf)
+    norms[: len(points)] = np.einsum("ij,ij->i", points, points)
+    return Tiles(
+        points=np.ascontiguousarray(padded.reshape(len(starts), TILE, -1).swapaxes(1, 2)),
+        norms=norms.reshape(-1, TILE),
+        low=np.minimum.reduceat(points, starts),
+        high=np.maximum.reduceat(points, starts),
+    )
 
 
 class Sums(NamedTuple):

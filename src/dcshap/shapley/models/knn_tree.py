@@ -20,7 +20,7 @@ __all__ = ["Tree", "kd_tree", "neighbors"]
 # The model is compared with on so many of its rows, and as many points half-way between two of them.
 _N_CHECKED = 16
 _LEVELS = 64
-LANES = 8  # numbers that vector instructions take at once
+LANES = 32  # of so many numbers loops become vector instructions; of fewer they are written out one by one
 
 
 class Tree(NamedTuple):
@@ -78,7 +78,7 @@ def neighbors(tree: Tree, places: FloatArray, n_neighbors: int) -> IntArray:
     for c in range(len(places)):
         place, mine = places[c], found[c]
         keys[:] = np.inf
-        pending[0], gaps[0] = 0, _gap(tree, 0, place)
+        pending[0], gaps[0] = 0, 0.0  # whatever the gap is, no row is known that is nearer
         n_pending = 1
         while n_pending > 0:
             n_pending -= 1
@@ -89,7 +89,7 @@ def neighbors(tree: Tree, places: FloatArray, n_neighbors: int) -> IntArray:
                 _look_into(tree, node, place, distances, _Heap(keys, mine))
                 continue
             left, right = 2 * node + 1, 2 * node + 2
-            to_left, to_right = _gap(tree, left, place), _gap(tree, right, place)
+            to_left, to_right = _gaps(tree, left, right, place)
             if to_left <= to_right:  # the last is visited first
                 left, right, to_left, to_right = right, left, to_right, to_left
             pending[n_pending], gaps[n_pending] = left, to_left
@@ -99,28 +99,49 @@ def neighbors(tree: Tree, places: FloatArray, n_neighbors: int) -> IntArray:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _gap(tree: Tree, node: int, place: FloatArray) -> float:
-    """The squared distance to a node's box, rounded as scikit-learn does."""
-    total = 0.0
+def _gaps(tree: Tree, left: int, right: int, place: FloatArray) -> tuple[float, float]:
+    """The squared distances to two nodes' boxes, rounded as scikit-learn does; at once, as each waits for its sums."""
+    to_left = to_right = 0.0
     for j in range(len(place)):
-        below, above = tree.bounds[node, 0, j] - place[j], place[j] - tree.bounds[node, 1, j]
-        twice = (below + abs(below)) + (above + abs(above))
-        total += (0.5 * twice) * (0.5 * twice)
-    return total
+        to_left += _square_outside(tree.bounds[left, 0, j] - place[j], place[j] - tree.bounds[left, 1, j])
+        to_right += _square_outside(tree.bounds[right, 0, j] - place[j], place[j] - tree.bounds[right, 1, j])
+    return to_left, to_right
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _square_outside(below: float, above: float) -> float:
+    twice = (below + abs(below)) + (above + abs(above))
+    return (0.5 * twice) * (0.5 * twice)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _look_into(tree: Tree, node: int, place: FloatArray, distances: FloatArray, heap: _Heap) -> None:
     for block in range(tree.starts[node], tree.stops[node]):
+        _measure(tree.points, block, place, distances)
+        least = np.inf
         for n in range(LANES):
-            distances[n] = 0.0
-        for j in range(len(place)):
+            least = distances[n] if distances[n] < least else least
+        if least < heap.keys[0]:
             for n in range(LANES):
-                gap = place[j] - tree.points[block, j, n]
-                distances[n] += gap * gap
+                if distances[n] < heap.keys[0]:
+                    _replace_furthest(heap, distances[n], tree.rows[block, n])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _measure(points: FloatArray, block: int, place: FloatArray, distances: FloatArray) -> None:
+    """Squared distances to a block's points, in the order of the coordinates; by threes, to write them less often."""
+    whole = len(place) // 3 * 3
+    for n in range(LANES):
+        distances[n] = 0.0
+    for j in range(0, whole, 3):
         for n in range(LANES):
-            if distances[n] < heap.keys[0]:
-                _replace_furthest(heap, distances[n], tree.rows[block, n])
+            x, y = place[j] - points[block, j, n], place[j + 1] - points[block, j + 1, n]
+            z = place[j + 2] - points[block, j + 2, n]
+            distances[n] = ((distances[n] + x * x) + y * y) + z * z
+    for j in range(whole, len(place)):
+        for n in range(LANES):
+            gap = place[j] - points[block, j, n]
+            distances[n] += gap * gap
 
 
 @njit(cache=True, nogil=True)
