@@ -108,9 +108,9 @@ def counted(monkeypatch: pytest.MonkeyPatch, **how: Any) -> list[int]:
     """How many rows each call of the engine gets, which may be told how to explain them."""
     calls: list[int] = []
 
-    def count(party: Any, rows: Any, **options: Any) -> Any:
-        calls.append(len(rows))
-        return explain_codes(party, rows, **options, **how)
+    def count(party: Any, codes: Any, rows: Any, **options: Any) -> Any:
+        calls.append(len(codes))
+        return explain_codes(party, codes, rows, **options, **how)
 
     monkeypatch.setattr(horizontal_cases, "explain_codes", count)
     return calls

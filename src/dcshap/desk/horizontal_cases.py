@@ -41,10 +41,12 @@ _Outcome = Stated | DcshapError
 
 
 def _told(asked: Sequence[_Asked]) -> PartyExplanation:
-    """The explanation of rows that one party is asked for; as lists, which are quicker to make than a table."""
-    party, codes = asked[0].party, asked[0].party.codes_of(np.concatenate([each.codes for each in asked]))
-    found = explain_codes(party, codes, reference=asked[0].reference)
-    return replace(found, data=cells_of(party.agreement.schema.columns, codes))
+    """The explanation of rows that one party is asked for; as lists, which are quicker to make than tables."""
+    party, reference = asked[0].party, asked[0].reference
+    codes = party.codes_of(np.concatenate([each.codes for each in asked]))
+    rows, columns = reference_rows(party, reference), party.agreement.schema.columns
+    found = explain_codes(party, codes, rows, choice=reference)
+    return replace(found, data=cells_of(columns, codes), reference=cells_of(columns, rows))
 
 
 class HorizontalCases(RunCases):

@@ -24,9 +24,9 @@ from dcshap.exceptions import InputError
 
 __all__ = ["Opening", "most_processes", "serve"]
 
-# Pages at work at once in a process: those that wait for the engine or the disk are served together, and more would
-# only take the interpreter from each other.
-THREADS = 16
+# Pages at work at once in a process: the more of them wait for the engine or the disk, the more are served by one call
+# and one transaction; far more would only take the interpreter from each other.
+THREADS = 32
 MOST_PROCESSES = 4
 SEARCHED_AFTER = 20_000  # new objects, until those that nobody holds any more are looked for
 PATIENCE = 2.0  # seconds until a port counts as taken: the processes of a desk that was killed end soon after it

@@ -37,31 +37,34 @@ def explain_rows(
     The parameters are those of `HorizontalCollaboration.explain`; values against several reference rows are averaged.
     """
     codes = party.codes_of(X, missing=missing or party.agreement.missing, unknown=unknown)
-    found = explain_codes(party, codes, reference=reference, n_background=n_background, groups=groups, **options)
-    return replace(found, data=party.agreement.schema.frame(codes).set_axis(as_frame(X).index))
+    rows = reference_rows(party, reference, n_background, warn=True)  # Algorithm 2, line 1: r
+    found = explain_codes(party, codes, rows, choice=kind_of(reference), groups=groups, **options)
+    frame = party.agreement.schema.frame
+    return replace(found, data=frame(codes).set_axis(as_frame(X).index), reference=frame(rows))
 
 
 def explain_codes(
     party: HorizontalParty,
     codes: FloatArray,
+    rows: FloatArray,
     *,
-    reference: Any = "anchor",
-    n_background: int = N_BACKGROUND,
+    choice: str | None,
     groups: Groups | None = None,
     **options: Unpack[EngineOptions],
 ) -> PartyExplanation:
-    """As `explain_rows`, of codes (n, M) that were checked; the explanation does not carry the rows."""
+    """As `explain_rows`, of codes (n, M) that were checked against reference rows (m, M) of that choice.
+
+    The explanation carries neither as a table: to make one of a few rows takes as long as to explain them.
+    """
     schema = party.agreement.schema
     players = grouping(groups, schema.names, what="groups", of="column")
-    rows = reference_rows(party, reference, n_background, warn=True)  # Algorithm 2, line 1: r
     # Algorithm 2, line 2: Algorithm 1 with x, r and the composed model h ∘ G ∘ F
     explain = _explain_points if party.linear_reduction is None else _explain_sums
     each = [explain(party, codes, rows[at], players, how) for at, how in each_reference(len(rows), options)]
     return PartyExplanation.of(
         averaged(each),
-        reference=schema.frame(rows),
         reference_fingerprint=fingerprint_of(schema, rows),
-        reference_choice=kind_of(reference),
+        reference_choice=choice,
         party=party.name,
         run=party.run,
     ).of_target(party.target)

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Self, overload
 
@@ -110,7 +111,7 @@ class Explanation:
         """The model's answers, shape (n,) or (n, K)."""
         return np.asarray(self.base_values + self.values.sum(axis=1))
 
-    @property
+    @cached_property
     def are_probabilities(self) -> bool:
         """Whether the outputs are probabilities of classes."""
         return sum_to_one(self.predictions)

@@ -79,11 +79,9 @@ def as_in_reference(explained: Explained, sample: int) -> set[str]:
     """
     cells = row_cells(explained.data, sample, explained.feature_names)
     alike = equal_to_reference(explained, sample) | {name for name, cell in cells.items() if is_missing(cell)}
-    return {
-        name
-        for name, value in zip(explained.feature_names, explained.values[sample], strict=True)
-        if name in alike and not np.any(value)
-    }
+    names = explained.feature_names
+    contribute = explained.values[sample].reshape(len(names), -1).any(axis=1).tolist()
+    return {name for name, does in zip(names, contribute, strict=True) if name in alike and not does}
 
 
 def _same(cell: Any, other: Any) -> bool:
