@@ -67,7 +67,7 @@ def integer_basis(representation: FloatArray) -> FloatArray:
     if len(relations) < 3:
         return np.empty((n, 0))
     weighted = np.concatenate([np.eye(n), LARGEST * relations.T], axis=1)
-    reduced = reduced_rows(weighted)[0]
+    reduced = reduced_rows(weighted)
     orthogonal = ~np.abs(reduced[:, n:]).max(axis=1).astype(bool)
     return np.asarray(reduced[orthogonal, :n].T)
 
@@ -139,7 +139,7 @@ def _relations(representation: FloatArray, bits: int) -> FloatArray:
 
 def _reduced(differences: FloatArray, bits: int) -> FloatArray:
     numbers: FloatArray = np.rint(differences / np.sqrt(np.mean(differences**2)) * 2.0**bits)
-    return reduced_rows(np.concatenate([np.eye(len(differences)), numbers], axis=1))[0]
+    return reduced_rows(np.concatenate([np.eye(len(differences)), numbers], axis=1))
 
 
 def _jumps(reduced: FloatArray) -> FloatArray:
