@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,12 @@ def schema_of(table: pd.DataFrame) -> Schema:
     return Schema.from_frames({"all": table.drop(columns="repaid")})
 
 
+@cache
+def common_schema() -> Schema:
+    """The schema of all people, found once."""
+    return schema_of(people())
+
+
 def horizontal_tables(names, table=None):
     table = people() if table is None else table
     return {name: table.iloc[at :: len(names)].reset_index(drop=True) for at, name in enumerate(sorted(names))}
@@ -92,7 +99,7 @@ def builder(place, identities):
     def build(
         kind, names, *, agreement=None, rights=None, schemas=None, tables=None, changes=None, folder="", **more
     ) -> Twin:
-        table, home = people(), place / folder
+        home = place / folder
         held = tables or (horizontal_tables(names) if kind == "horizontal" else vertical_tables(names))
         configs = []
         for name in names:
@@ -107,7 +114,7 @@ def builder(place, identities):
                 options["id"] = "id"
             if "repaid" in held[name]:
                 options["target"] = "repaid"
-            schema = (schemas or {}).get(name, schema_of(table))
+            schema = (schemas or {}).get(name, common_schema())
             configs.append(
                 configured(home / name, name, _plain(held[name]), schema, kind=kind, rights=rights, **options)
             )
