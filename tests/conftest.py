@@ -14,6 +14,15 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:Hardly anything of:dcshap.exceptions.QualityWarning")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.option.dist == "loadfile":
+        from tests.scheduling import Scheduling  # noqa: PLC0415 - where there is xdist
+
+        return Scheduling(config, log)
+    return None
+
+
 def pytest_sessionstart(session):
     """Compile the kernel of neighbours once, before several processes would all do it at the same time."""
     if not hasattr(session.config, "workerinput"):

@@ -44,6 +44,27 @@ def identities(authority, tmp_path_factory):
     return {name: authority.issue(folder / name, name) for name in names}
 
 
+@pytest.fixture(scope="session")
+def orders(tmp_path_factory):
+    """A file that says how the shop of `loopback` misbehaves in its next run; it behaves while this is empty."""
+    return tmp_path_factory.mktemp("orders") / "orders"
+
+
+@pytest.fixture(scope="session")
+def loopback(tmp_path_factory, orders):
+    """One federation of real processes for several files, see `tests/scheduling.py`; one more party has a kit.
+
+    The last of these files stops it: its processes would go on until all tests have ended.
+    """
+    from .loopback import federation, sabotage  # noqa: PLC0415 - which needs what is here
+
+    built = federation(tmp_path_factory.mktemp("loopback"), ["bank", "shop"], idle=["post"])
+    sabotage(built, "shop", orders)
+    built.start(parties=["bank", "shop"])
+    yield built
+    built.stop()
+
+
 def people(n: int = 240, seed: int = 1) -> pd.DataFrame:
     """Records that eight columns and a label are known of."""
     rng = np.random.default_rng(seed)
