@@ -6,7 +6,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WHERE := pyproject.toml constraints.txt
 # Three on two cores, because tests of real processes wait a lot; in the order of the folders, which does not leave
 # these, few to a file and long, for the end. One thread each: more threads than cores only get in each other's way.
-PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Bytecode is kept whatever the environment says: four processes collect all tests, and these start many more.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo desk test test-all check format bench docs dist simulate fuzz clean
 

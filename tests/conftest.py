@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
@@ -14,12 +15,25 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:Hardly anything of:dcshap.exceptions.QualityWarning")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.option.dist == "loadfile":
+        from tests.scheduling import Scheduling  # noqa: PLC0415 - where there is xdist
+
+        return Scheduling(config, log)
+    return None
+
+
 def pytest_sessionstart(session):
-    """Compile the kernel of neighbours once, before several processes would all do it at the same time."""
-    if not hasattr(session.config, "workerinput"):
-        rows = np.eye(4)
-        model = KNeighborsClassifier(1).fit(rows, range(4))
-        shapley_values(model.predict_proba, rows[:1] + 0.25, rows[1])
+    """Compile the usual kernels once, before several processes would all do it at the same time."""
+    if getattr(session.config.option, "numprocesses", None) and not hasattr(session.config, "workerinput"):
+        few = KNeighborsClassifier(1).fit(np.eye(4), range(4))
+        shapley_values(few.predict_proba, np.eye(4)[:1] + 0.25, np.eye(4)[1])
+        for model, n_columns in ((KNeighborsClassifier(7), 5), (LogisticRegression(), 30)):
+            rows = np.random.default_rng(0).normal(size=(40, n_columns))
+            model.fit(rows, rows[:, 0] > 0)
+            for n in (1, 3):
+                shapley_values(model.predict_proba, rows[:n], rows[-1])
 
 
 @pytest.fixture(autouse=True, scope="session")

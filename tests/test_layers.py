@@ -116,25 +116,31 @@ def too_long(root: Path) -> list[str]:
     return sorted(f"{path.relative_to(root)}: {n} lines" for path, n in lines.items() if n > MOST_LINES)
 
 
-def test_no_module_imports_upward():
-    assert upward_arrows(import_graph(Path(dcshap.__file__).parent)) == []
+@pytest.fixture(scope="module")
+def graph():
+    """All of the package, which takes a second to parse."""
+    return import_graph(Path(dcshap.__file__).parent)
 
 
-def test_imports_form_no_cycle():
-    assert cycle_in(import_graph(Path(dcshap.__file__).parent)) == []
+def test_no_module_imports_upward(graph):
+    assert upward_arrows(graph) == []
 
 
-def test_every_component_has_its_place():
-    components = {name.split(".")[1] for name in import_graph(Path(dcshap.__file__).parent) if "." in name}
+def test_imports_form_no_cycle(graph):
+    assert cycle_in(graph) == []
+
+
+def test_every_component_has_its_place(graph):
+    components = {name.split(".")[1] for name in graph if "." in name}
     assert components == set(MAY_IMPORT)
 
 
-def test_what_may_be_imported_is_always_further_down():
+def test_what_may_be_imported_is_always_further_down(graph):
     below: set[str] = set()
     for name, allowed in MAY_IMPORT.items():
         assert allowed - {"dcshap", name} <= below
         below |= {name}
-    public = {target.split(".")[1] for target in import_graph(Path(dcshap.__file__).parent)["dcshap"]}
+    public = {target.split(".")[1] for target in graph["dcshap"]}
     above_them = {name for name, allowed in MAY_IMPORT.items() if "dcshap" in allowed}
     assert not above_them & (public | {each for name in public for each in MAY_IMPORT[name]})
 

@@ -14,6 +14,7 @@ from dcshap.audit.attacks.extremes import bounds_of_one_row, small_classes
 from dcshap.audit.attacks.known_rows import read_with_known
 from dcshap.audit.attacks.lattice import descended, found_columns, integer_basis, integer_rows, lattice_gap
 from dcshap.audit.attacks.linkage import linked
+from dcshap.audit.attacks.lll import reduced_rows, reduced_with_change
 from dcshap.audit.attacks.membership import found_at, found_by_model, found_by_moments
 from dcshap.audit.attacks.population import read_by_population
 from dcshap.audit.attacks.retraining import dimensions_seen
@@ -46,6 +47,14 @@ def test_no_integer_relation_of_noise_stands_out():
     beyond = [lattice_gap(noise(40, 4, seed=seed)).beyond for seed in range(4)]
     assert max(beyond) < 0.5
     assert not integer_basis(noise(40, 4)).shape[1]
+
+
+def test_reduced_rows_are_the_same_with_the_change_of_basis_that_leads_to_them():
+    pytest.importorskip("fpylll")
+    basis = np.concatenate([np.eye(30), np.rint(noise(30, 4) * 2.0**20)], axis=1)
+    rows, change = reduced_with_change(basis)
+    np.testing.assert_array_equal(change @ basis, rows)
+    np.testing.assert_array_equal(reduced_rows(basis), rows)
 
 
 def test_a_missing_library_is_named(monkeypatch):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,27 @@ def identities(authority, tmp_path_factory):
     return {name: authority.issue(folder / name, name) for name in names}
 
 
+@pytest.fixture(scope="session")
+def orders(tmp_path_factory):
+    """A file that says how the shop of `loopback` misbehaves in its next run; it behaves while this is empty."""
+    return tmp_path_factory.mktemp("orders") / "orders"
+
+
+@pytest.fixture(scope="session")
+def loopback(tmp_path_factory, orders):
+    """One federation of real processes for several files, see `tests/scheduling.py`; one more party has a kit.
+
+    The last of these files stops it: its processes would go on until all tests have ended.
+    """
+    from .loopback import federation, sabotage  # noqa: PLC0415 - which needs what is here
+
+    built = federation(tmp_path_factory.mktemp("loopback"), ["bank", "shop"], idle=["post"])
+    sabotage(built, "shop", orders)
+    built.start(parties=["bank", "shop"])
+    yield built
+    built.stop()
+
+
 def people(n: int = 240, seed: int = 1) -> pd.DataFrame:
     """Records that eight columns and a label are known of."""
     rng = np.random.default_rng(seed)
@@ -65,6 +87,12 @@ def people(n: int = 240, seed: int = 1) -> pd.DataFrame:
 
 def schema_of(table: pd.DataFrame) -> Schema:
     return Schema.from_frames({"all": table.drop(columns="repaid")})
+
+
+@cache
+def common_schema() -> Schema:
+    """The schema of all people, found once."""
+    return schema_of(people())
 
 
 def horizontal_tables(names, table=None):
@@ -92,7 +120,7 @@ def builder(place, identities):
     def build(
         kind, names, *, agreement=None, rights=None, schemas=None, tables=None, changes=None, folder="", **more
     ) -> Twin:
-        table, home = people(), place / folder
+        home = place / folder
         held = tables or (horizontal_tables(names) if kind == "horizontal" else vertical_tables(names))
         configs = []
         for name in names:
@@ -107,7 +135,7 @@ def builder(place, identities):
                 options["id"] = "id"
             if "repaid" in held[name]:
                 options["target"] = "repaid"
-            schema = (schemas or {}).get(name, schema_of(table))
+            schema = (schemas or {}).get(name, common_schema())
             configs.append(
                 configured(home / name, name, _plain(held[name]), schema, kind=kind, rights=rights, **options)
             )

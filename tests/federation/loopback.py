@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,4 +85,9 @@ def sabotage(built: LocalFederation, name: str, orders: Path, how: str = "") -> 
 
 def runs_of(site: SiteProcess) -> list[psutil.Process]:
     """The processes of a party's runs; one that has ended may be among them for some seconds."""
-    return [process for process in site.processes() if process.name() == RUN]
+    found = []
+    for process in site.processes():
+        with suppress(psutil.NoSuchProcess):  # it has ended since
+            if process.name() == RUN:
+                found.append(process)
+    return found

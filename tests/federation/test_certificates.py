@@ -30,16 +30,26 @@ from .conftest import OFFICER, builder, people
 from .twin import NAME, SERVER, Authority
 
 PARTIES = ["bank", "shop"]
+EVERYBODY = (*PARTIES, SERVER, OFFICER)
 YESTERDAY = time.time() - 86_400
 RECORDS = people().index[:1].tolist()
 
 
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory):
+    """An authority, and the kits that it has certified: a new key for each takes longer than a training."""
+    authority, kits = Authority(), tmp_path_factory.mktemp("certified")
+    for name in EVERYBODY:
+        authority.issue(kits / name / "startup", name)
+    return authority, kits
+
+
 @pytest.fixture
-def project(tmp_path):
+def project(certified, tmp_path):
     """A federation of its own, with the authority that certifies it."""
-    authority = Authority()
-    kits = tmp_path / "kits"
-    identities = {name: authority.issue(kits / name / "startup", name) for name in (*PARTIES, SERVER, OFFICER)}
+    authority, kits = certified
+    shutil.copytree(kits, tmp_path / "kits")
+    identities = {name: Identity(tmp_path / "kits" / name / "startup") for name in EVERYBODY}
     rights = {OFFICER: Right(("bank", "full"), 100)}
     run = builder(tmp_path, identities)("vertical", PARTIES, rights=rights)
     return run, authority, authority.save(tmp_path / "authority")

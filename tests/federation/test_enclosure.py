@@ -20,18 +20,18 @@ from dcshap.federation.site.admission import Declining
 from dcshap.federation.site.configuration import Right, SiteConfig
 from dcshap.protocol.steps import PARTY_VIEWS
 
-from .conftest import OFFICER, people
+from .conftest import OFFICER, builder, people
 
 PARTIES = ["bank", "post", "shop"]
 RECORD = people().index[0]
 CLERK = "clerk@bank.example"
 
 
-@pytest.fixture
-def asked(twin):
-    """A requester who may ask what if, one who may not, and the federation that they ask."""
-    rights = {OFFICER: Right(("bank", "post", "shop", "full"), 50, what_if=True)}
-    run = twin("vertical", PARTIES, rights=rights)
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory, identities):
+    """A federation, and a requester who may ask what if, and as often as all tests here do."""
+    rights = {OFFICER: Right(("bank", "post", "shop", "full"), 1000, what_if=True)}
+    run = builder(tmp_path_factory.mktemp("enclosure"), identities)("vertical", PARTIES, rights=rights)
     analyst = run.trained(LogisticRegression(max_iter=1000))
     return run, run.requester(analyst, OFFICER)
 

@@ -22,7 +22,7 @@ from dcshap.federation.site.configuration import SiteConfig
 from dcshap.federation.site.hosting import RunSettings
 from dcshap.federation.site.secrets import Secrets
 
-from .loopback import ROWS, federation, runs_of, sabotage
+from .loopback import ROWS, runs_of
 
 # The engine's own code uses what its libraries have deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -32,18 +32,8 @@ ANSWER = 120.0  # seconds that a site may take where it should answer; the machi
 
 
 @pytest.fixture(scope="module")
-def orders(tmp_path_factory):
-    """A file that says how the shop misbehaves in its next run; it behaves while this is empty."""
-    return tmp_path_factory.mktemp("orders") / "orders"
-
-
-@pytest.fixture(scope="module")
-def fed(tmp_path_factory, orders):
-    built = federation(tmp_path_factory.mktemp("failures"), PARTIES, idle=["post"])
-    sabotage(built, "shop", orders)
-    built.start(parties=PARTIES)
-    yield built
-    built.stop()
+def fed(loopback):
+    return loopback
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from dcshap.federation.seals.wire import pack
 from dcshap.federation.site.configuration import Right
 from dcshap.protocol.steps import CALL, asking, training
 
-from .conftest import OFFICER, people
+from .conftest import OFFICER, builder, people
 from .twin import NAME, SERVER
 
 RECORDS = people().index[[3, 50, 7]].tolist()
@@ -33,14 +33,23 @@ CALLED = [(kind, step) for kind, table in TABLES.items() for step in table if st
 FROM_ANALYST = [(kind, step) for kind, table in TABLES.items() for step in table if step.sender == "analyst"]
 
 
+def of_kind(twin, kind, **more):
+    agreement = {"span": "shared"} if "shared" in kind else {}
+    rights = {OFFICER: Right(("bank", "full"), 5)}
+    run = twin(kind.partition(",")[0], PARTIES, rights=rights, agreement=agreement, **more)
+    return run, run.trained(LogisticRegression(max_iter=1000))
+
+
 @pytest.fixture
 def trained(twin):
-    def build(kind):
-        agreement = {"span": "shared"} if "shared" in kind else {}
-        run = twin(kind.partition(",")[0], PARTIES, rights={OFFICER: Right(("bank", "full"), 5)}, agreement=agreement)
-        return run, run.trained(LogisticRegression(max_iter=1000))
+    return lambda kind: of_kind(twin, kind)
 
-    return build
+
+@pytest.fixture(scope="module")
+def common(tmp_path_factory, identities):
+    """One training of each kind, for all who are refused and change nothing."""
+    twin = builder(tmp_path_factory.mktemp("intruders"), identities)
+    return {kind: of_kind(twin, kind, folder=kind) for kind in TABLES}
 
 
 def sent(run, to, about, content=b"", *, by):
@@ -60,8 +69,8 @@ def left(run, name):
 
 @pytest.mark.parametrize("by", [OFFICER, "bank"])
 @pytest.mark.parametrize(("kind", "step"), CALLED, ids=lambda value: getattr(value, "name", value))
-def test_nobody_but_the_analyst_calls_for_a_step(trained, kind, step, by):
-    run, analyst = trained(kind)
+def test_nobody_but_the_analyst_calls_for_a_step(common, kind, step, by):
+    run, analyst = common[kind]
     before = left(run, "shop")
     for sender in (ANALYST, "bank", "requester"):
         about = About(sender, "shop", TABLES[kind].name, analyst.run, step.name, 5.0)
@@ -71,8 +80,8 @@ def test_nobody_but_the_analyst_calls_for_a_step(trained, kind, step, by):
 
 
 @pytest.mark.parametrize(("kind", "step"), CALLED, ids=lambda value: getattr(value, "name", value))
-def test_the_analyst_itself_calls_for_a_step_once(trained, kind, step):
-    run, analyst = trained(kind)
+def test_the_analyst_itself_calls_for_a_step_once(common, kind, step):
+    run, analyst = common[kind]
     name = "bank" if step.sender in ("lead", "holder") or step.recipient == "later" else "shop"
     before = left(run, name)
     about = About(ANALYST, name, TABLES[kind].name, analyst.run, step.name, 5.0)
@@ -81,8 +90,8 @@ def test_the_analyst_itself_calls_for_a_step_once(trained, kind, step):
     assert left(run, name) == before
 
 
-def test_a_session_that_never_began_is_refused(trained):
-    run, _ = trained("horizontal")
+def test_a_session_that_never_began_is_refused(common):
+    run, _ = common["horizontal"]
     about = About(ANALYST, "shop", TABLES["horizontal"].name, "elsewhere", "representation", 5.0)
     with pytest.raises(ProtocolError, match="no such session"):
         sent(run, "shop", about, by=SERVER)
@@ -90,17 +99,17 @@ def test_a_session_that_never_began_is_refused(trained):
 
 @pytest.mark.parametrize("by", [OFFICER, "bank"])
 @pytest.mark.parametrize(("kind", "step"), FROM_ANALYST, ids=lambda value: getattr(value, "name", value))
-def test_nobody_but_the_analyst_gives_a_party_a_model_or_a_commit(trained, kind, step, by):
-    run, analyst = trained(kind)
+def test_nobody_but_the_analyst_gives_a_party_a_model_or_a_commit(common, kind, step, by):
+    run, analyst = common[kind]
     message = m.Commit(analyst.run) if step.message is m.Commit else m.JoinReport(1, {"shop": 1})
     for sender in (ANALYST, "bank"):
         about = About(sender, "shop", TABLES[kind].name, analyst.run, step.name, 5.0)
-        with pytest.raises(ProtocolError):
+        with pytest.raises(ProtocolError, match=r"was signed by|is not sent by|takes another message"):
             sent(run, "shop", about, pack(message), by=by)
 
 
-def test_bytes_without_any_certificate_are_refused(trained):
-    run, _ = trained("horizontal")
+def test_bytes_without_any_certificate_are_refused(common):
+    run, _ = common["horizontal"]
     before = left(run, "shop")
     office = PostOffice(ANALYST, run.identities[SERVER])
     for data in (b"", b"anything", b"\0" * 64):

@@ -16,7 +16,7 @@ from dcshap.exceptions import DcshapError, FederationError
 from dcshap.federation.flare.processes import SiteProcess
 
 from .conftest import OFFICER, people
-from .loopback import RECORDS, federation, runs_of
+from .loopback import RECORDS, runs_of
 from .twin import Authority
 
 # The engine's own code uses what its libraries have deprecated.
@@ -28,11 +28,8 @@ ANSWER = 120.0  # seconds that a site may take where it should answer; the machi
 
 
 @pytest.fixture(scope="module")
-def fed(tmp_path_factory):
-    built = federation(tmp_path_factory.mktemp("outages"), PARTIES, idle=["post"])
-    built.start(parties=PARTIES)
-    yield built
-    built.stop()
+def fed(loopback):
+    return loopback
 
 
 # --- who may connect ------------------------------------------------------------------------------------------------

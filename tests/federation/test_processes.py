@@ -36,7 +36,7 @@ from dcshap.schema import Number
 from tests.protocol.contract import Carried, CarrierContract
 
 from .conftest import OFFICER, people
-from .loopback import CLERK, RECORDS, ROWS, federation
+from .loopback import CLERK, RECORDS, ROWS
 
 # The engine's own code uses what its libraries have deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -46,10 +46,10 @@ SOME = people().index[[3, 50, 7]].tolist()
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    with federation(tmp_path_factory.mktemp("loopback"), PARTIES) as built:
-        yield built
-    assert [p for site in (built.server, *built.sites.values()) for p in site.processes()] == []
+def running(loopback):
+    yield loopback
+    loopback.stop()
+    assert [p for site in (loopback.server, *loopback.sites.values()) for p in site.processes()] == []
 
 
 @pytest.fixture(scope="module")

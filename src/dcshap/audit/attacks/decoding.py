@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
 
 from dcshap._typing import FloatArray
-from dcshap.audit.attacks.lll import reduced_rows
+from dcshap.audit.attacks.lll import reduced_with_change
 
 __all__ = ["forest_decoded", "integer_decoded", "linearly_decoded"]
 
@@ -63,7 +63,7 @@ def _decoded_at(
     lattice = np.concatenate([scale * weights, np.diag(usual)], axis=1)  # (p, d + p)
     target = np.concatenate([scale * rows, np.tile(usual * center, (len(rows), 1))], axis=1)
     unit = DIGITS / float(usual.min())
-    basis, change = reduced_rows(np.rint(lattice * unit))
+    basis, change = reduced_with_change(np.rint(lattice * unit))
     return _nearest_plane(basis, change, unit * target)
 
 

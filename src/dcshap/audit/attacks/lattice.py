@@ -67,7 +67,7 @@ def integer_basis(representation: FloatArray) -> FloatArray:
     if len(relations) < 3:
         return np.empty((n, 0))
     weighted = np.concatenate([np.eye(n), LARGEST * relations.T], axis=1)
-    reduced = reduced_rows(weighted)[0]
+    reduced = reduced_rows(weighted)
     orthogonal = ~np.abs(reduced[:, n:]).max(axis=1).astype(bool)
     return np.asarray(reduced[orthogonal, :n].T)
 
@@ -82,14 +82,14 @@ def integer_rows(representation: FloatArray, basis: FloatArray) -> FloatArray:
 def descended(basis: FloatArray) -> FloatArray:
     """Integer columns (n, r), adding and subtracting one or two others for as long as a column's entropy falls."""
     columns = basis.T.copy()
-    entropies = np.array([_entropy(column) for column in columns])
+    entropies = _entropies(columns)
     steps, changed = 0, True
     while changed and steps < MOST_STEPS:
         changed = False
         for i in np.argsort(-entropies):
             moves = _moves(columns, int(i))
             steps += len(moves)
-            tried = np.array([_entropy(columns[i] + move) for move in moves])
+            tried = _entropies(columns[i] + moves)
             best = int(np.argmin(tried))
             if tried[best] < entropies[i] - 1e-9 and tried[best] > 0:
                 columns[i], entropies[i], changed = columns[i] + moves[best], tried[best], True
@@ -116,10 +116,13 @@ def _normal_form(column: FloatArray) -> bytes:
     return bytes((np.round(column / first, 6) + 0.0).tobytes())  # one zero
 
 
-def _entropy(column: FloatArray) -> float:
-    _, counts = np.unique(np.append(column, 0.0), return_counts=True)  # the first row's difference is 0
-    shares = counts / counts.sum()
-    return -float(np.sum(shares * np.log2(shares)))
+def _entropies(columns: FloatArray) -> FloatArray:
+    """The entropy of each column (k, n) with one more entry: the first row's difference, which is 0."""
+    ordered = np.sort(np.pad(columns, ((0, 0), (0, 1))), axis=1)
+    new = np.diff(ordered, axis=1, prepend=np.nan) != 0  # where a column has another value than before
+    shares = np.diff(np.append(np.flatnonzero(new), new.size)) / ordered.shape[1]
+    terms = np.split(shares * np.log2(shares), np.cumsum(new.sum(axis=1))[:-1])
+    return -np.array([each.sum() for each in terms])
 
 
 def _differences(representation: FloatArray) -> FloatArray:
@@ -139,7 +142,7 @@ def _relations(representation: FloatArray, bits: int) -> FloatArray:
 
 def _reduced(differences: FloatArray, bits: int) -> FloatArray:
     numbers: FloatArray = np.rint(differences / np.sqrt(np.mean(differences**2)) * 2.0**bits)
-    return reduced_rows(np.concatenate([np.eye(len(differences)), numbers], axis=1))[0]
+    return reduced_rows(np.concatenate([np.eye(len(differences)), numbers], axis=1))
 
 
 def _jumps(reduced: FloatArray) -> FloatArray:
