@@ -214,6 +214,9 @@ def test_parties_make_merge_check_and_use_a_schema(folder, told):
         assert "patient" not in Schema.load(folder / f"{name}.yaml").names
     code, said = told("schema", "merge", "north.yaml", "south.yaml", "--out", "agreed.yaml", folder=folder)
     assert code == 0, said
+    code, said = told("schema", "merge", "north.yaml", "south.yaml", "--vertical", "--out", "no.yaml", folder=folder)
+    assert code == 1
+    assert "Each column must be one party's" in said
     code, said = told("schema", "show", "agreed.yaml", folder=folder)
     assert code == 0
     assert "date: days since 1970-01-01" in said

@@ -32,7 +32,7 @@ from dcshap.federation.operation.gauges import answering_health
 from dcshap.federation.operation.units import unit_name, unit_of
 from dcshap.federation.seals.ledger import Entry, Ledger
 from dcshap.federation.seals.revocation import REVOKED, honour, revoke
-from dcshap.federation.site.configuration import CollaborationConfig
+from dcshap.federation.site.configuration import CollaborationConfig, SiteConfig
 
 from .conftest import people, schema_of
 
@@ -78,6 +78,30 @@ def test_a_kit_that_cannot_be_made_safe_anew_stays_safe_as_it_was(bank):
         secure_party(bank)
     assert {path: path.read_bytes() for path in before} == before
     assert before
+
+
+def test_a_kit_of_another_user_is_refused_in_words(bank, tmp_path):
+    class Foreign(Disk):
+        def write(self, *_, **__):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    people().to_csv(tmp_path / "people.csv")
+    table, schema = tmp_path / "people.csv", bank.folder / "local" / "schema-credit.yaml"
+    asked = ["--kind", "vertical", "--partner", "shop", "--id", "id", "--csv", table, "--schema", schema]
+    with using_disk(Foreign()):
+        said = run("party", "init", bank.folder, "credit", *asked)
+    assert said.exit_code == 1
+    assert "belong to the user who runs this" in " ".join(said.output.split())
+
+
+def test_a_configuration_that_is_there_and_cannot_be_read_is_not_called_missing(bank):
+    config = bank.folder / "local" / "dcshap.yaml"
+    config.unlink()
+    with pytest.raises(StorageError, match="is missing: run"):
+        SiteConfig.load(bank.folder)
+    config.mkdir()  # cannot be read by root either
+    with pytest.raises(StorageError, match="cannot be read: does the kit belong"):
+        SiteConfig.load(bank.folder)
 
 
 def levels(kit):

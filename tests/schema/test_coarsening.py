@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dcshap.exceptions import InputError, SchemaError, TableWarning
 from dcshap.schema import Category, Date, Number, Schema, Time
-from dcshap.schema.coarsening import coarsen, merge
+from dcshap.schema.coarsening import coarsen, join, merge
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -126,3 +126,10 @@ def test_all_that_keeps_schemas_from_being_merged_is_named():
         merge({"one": one, "two": two})
     for words in ("'b' must be of one kind", "'c' must have one encoding", "'d' is lacking in ['two']"):
         assert words in str(caught.value)
+
+
+def test_schemas_of_parties_with_different_columns_are_joined_and_columns_of_several_are_named():
+    one, two = Schema((Number("b", 0, 5), Number("a", 0, 1))), Schema((Category("c", ("x", "y")),))
+    assert join({"one": one, "two": two}) == Schema((*one.columns, *two.columns))
+    with pytest.raises(SchemaError, match=r"Several have \['b', 'a'\]"):
+        join({"one": one, "two": two, "three": one})

@@ -15,7 +15,7 @@ from dcshap.cli.console import JsonOption, command_group, note, print_json, prin
 from dcshap.cli.tables import KeepTextOption, Reader, SepOption, SqlOption, require_folder_of, show_unknown_categories
 from dcshap.exceptions import InputError, SchemaError
 from dcshap.schema import Category, Column, Number
-from dcshap.schema.coarsening import AT_LEAST, coarsen, merge
+from dcshap.schema.coarsening import AT_LEAST, coarsen, join, merge
 from dcshap.schema.columns import column_codes
 
 __all__ = ["schema"]
@@ -109,13 +109,16 @@ def show(path: SchemaArgument, as_json: JsonOption = False) -> None:
 def merge_files(
     paths: Annotated[list[Path], typer.Argument(metavar="SCHEMAS...", help="Schemas, as YAML.")],
     out: OutOption,
+    vertical: Annotated[
+        bool, typer.Option("--vertical", help="The parties hold different columns: all of them.")
+    ] = False,
 ) -> None:
     """Merge the schemas of several parties: ranges and categories cover all of them.
 
     Example: `dcshap schema merge north.yaml south.yaml --out schema.yaml`
     """
     require_folder_of(out)
-    found = merge({str(path): Schema.load(path) for path in paths})
+    found = (join if vertical else merge)({str(path): Schema.load(path) for path in paths})
     found.save(out)
     _print(found, f"Written to {out}")
 

@@ -6,6 +6,7 @@ A party makes one from its own table, sends it to the others, and all of them me
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,7 @@ from dcshap.schema.dates import date_of, day_of
 from dcshap.schema.dictionary import Schema
 from dcshap.schema.knots import choose_knots
 
-__all__ = ["AT_LEAST", "OTHER", "coarsen", "merge"]
+__all__ = ["AT_LEAST", "OTHER", "coarsen", "join", "merge"]
 
 AT_LEAST = 10  # rows behind every figure
 OTHER = "other"
@@ -165,6 +166,21 @@ def merge(schemas: Mapping[str, Schema]) -> Schema:
     if problems:
         raise SchemaError("No common schema. " + " ".join(problems))
     return Schema(tuple(sorted(columns, key=lambda column: first.names.index(column.name))))
+
+
+def join(schemas: Mapping[str, Schema]) -> Schema:
+    """One schema of parties that hold different columns: the columns of the first, then those of the second, ….
+
+    Raises
+    ------
+    SchemaError
+        Naming every column that more than one of them has.
+    """
+    columns = [column for schema in schemas.values() for column in schema.columns]
+    shared = [name for name, times in Counter(column.name for column in columns).items() if times > 1]
+    if shared:
+        raise SchemaError(f"Each column must be one party's. Several have {shared}: leave them out of all but one.")
+    return Schema(tuple(columns))
 
 
 def _merged(columns: Sequence[Column]) -> Column:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from dcshap.federation.site.configuration import (
 )
 from dcshap.federation.site.holdings import load_data
 from dcshap.federation.site.secrets import Secrets
+from dcshap.storage import write_private
 
 __all__ = ["Prepared", "init_party"]
 
@@ -59,7 +59,7 @@ def init_party(
     }
     data = load_data(replace(settings, table=table), base=Path.cwd())
     copied = Path("local") / f"schema-{name}.yaml"
-    shutil.copyfile(Path.cwd() / settings.schema, kit.folder / copied)
+    write_private(kit.folder / copied, (Path.cwd() / settings.schema).read_text(encoding="utf-8"))
     earlier = _earlier(kit)
     config = SiteConfig(
         party=kit.name,

@@ -129,8 +129,10 @@ class SiteConfig:
         path = Path(kit) / "local" / CONFIG
         try:
             content = _read(path.read_text(encoding="utf-8"))
-        except OSError as error:
+        except FileNotFoundError as error:
             raise StorageError(f"{path} is missing: run `dcshap federation party init` first.") from error
+        except OSError as error:
+            raise StorageError(f"{path} cannot be read: does the kit belong to the user who runs this?") from error
         except yaml.YAMLError as error:
             raise StorageError(f"{path} is not YAML.") from error
         except (TypeError, KeyError, AttributeError) as error:
