@@ -103,8 +103,8 @@ def _in_words(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else type(error).__name__
-        owner = isinstance(error, PermissionError)
-        asked = "does its folder belong to the user who runs this?" if owner else "is the disk full, or read-only?"
+        denied = isinstance(error, PermissionError)
+        asked = "does its folder belong to the user who runs this?" if denied else "is the disk full, or read-only?"
         raise StorageError(f"{path.name!r} could not be written ({why}): {asked}") from error
 
 
